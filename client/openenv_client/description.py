@@ -1,0 +1,26 @@
+"""What an environment server says about itself. Pure data; `discovery` reads it from a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from openenv_client.frames import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """One server's `/schema` and `/metadata`.
+
+    `action`, `observation`, `state` are the JSON Schemas as served (`state` is only the base class: the real state has more
+    fields). `reset` is the schema of reset's arguments, None when the server publishes none (upstream's never do).
+    `name`, `summary` (metadata's description), `readme` and `version` are None when the server does not say.
+    """
+
+    action: JsonObject
+    observation: JsonObject
+    state: JsonObject = field(default_factory=dict)
+    reset: JsonObject | None = None
+    name: str | None = None
+    summary: str | None = None
+    readme: str | None = None
+    version: str | None = None

@@ -1,0 +1,94 @@
+"""The gateway's settings as plain frozen values. Read and checked once, in `config` and `spec`; nobody below looks further.
+
+All durations are seconds, all sizes bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from openenv_gateway.mapping.options import MappingOptions
+
+SourceKind = Literal["demo", "http", "cmd", "uv", "docker", "hf", "swarm", "k8s", "py"]
+AfterDone = Literal["error", "auto_reset", "pass"]
+LateReply = Literal["tell", "execute"]
+
+
+def _empty() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an environment's servers come from. `target` is what follows the kind's prefix: a URL, a command, a path, an
+    image; empty for the demo. `cwd`, `app` and `env_vars` are for sources that launch something."""
+
+    kind: SourceKind
+    target: str = ""
+    cwd: Path | None = None
+    app: str | None = None
+    env_vars: Mapping[str, str] = field(default_factory=_empty)
+
+    def __str__(self) -> str:
+        if self.kind in ("demo", "http"):
+            return self.target or self.kind
+        return f"{self.kind}:{self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long each thing may take. `tools` overrides `step_s` for single tools."""
+
+    connect_s: float = 10.0
+    launch_s: float = 120.0
+    reset_s: float = 120.0
+    step_s: float = 60.0
+    queue_s: float = 60.0
+    late_reply_s: float = 30.0
+    idle_s: float = 1800.0
+    linger_s: float = 120.0
+    tools: Mapping[str, float] = field(default_factory=_empty)
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSettings:
+    """How many servers, and how many sessions on each (None: learnt from the server's refusal)."""
+
+    max_servers: int = 4
+    sessions_per_server: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentSettings:
+    """One environment. `reset` are the arguments of resets that the gateway makes by itself; `lane_queue` is how many calls
+    may wait behind the running one in one lane."""
+
+    name: str
+    source: Source
+    mapping: MappingOptions = field(default_factory=MappingOptions)
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    pool: PoolSettings = field(default_factory=PoolSettings)
+    after_done: AfterDone = "error"
+    late_reply: LateReply = "tell"
+    reset: Mapping[str, Any] = field(default_factory=_empty)
+    lane_queue: int = 16
+
+
+@dataclass(frozen=True, slots=True)
+class GatewaySettings:
+    """The process. `allowed_hosts` and `allowed_origins` are names beyond loopback that the guards accept; `port` 0 is any."""
+
+    environments: tuple[EnvironmentSettings, ...]
+    host: str = "127.0.0.1"
+    port: int = 8700
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    max_body_bytes: int = 4 * 2**20
+    max_sessions: int = 10_000
+    session_idle_s: float = 1800.0
+    drain_timeout_s: float = 30.0
+    page_size: int = 1000

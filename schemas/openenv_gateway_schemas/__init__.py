@@ -1,0 +1,1 @@
+"""The published contracts, as JSON Schemas (2020-12)."""

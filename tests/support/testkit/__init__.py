@@ -1,0 +1,1 @@
+"""What tests share: scripted servers, real servers in venvs of their own, waiting without sleeping."""
