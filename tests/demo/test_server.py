@@ -67,7 +67,7 @@ def demo(request: pytest.FixtureRequest) -> Iterator[Child]:
 
 
 async def ask(connection: ClientConnection, kind: str, **data: Any) -> dict[str, Any]:
-    await connection.send(json.dumps({"type": kind, "data": data}))
+    await connection.send(json.dumps({"type": kind, "data": data} if kind != "state" else {"type": kind}))
     return await receive(connection)
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+import openenv_gateway_schemas as schemas
 from openenv_client.frames import ErrorFrame, Observation, State, parse_reply
 from openenv_gateway.demo.pages import ACTION, OBSERVATION, STATE
 from openenv_gateway.demo.picture import board_png
@@ -131,6 +132,7 @@ def test_a_step_after_the_end_shows_the_end_again_without_reward() -> None:
         ('{"type": "step", "data": {"cell": 10}}', ["cell"], "out_of_range"),
         ('{"type": "step", "data": [1]}', ["data"], "dict_type"),
         ('{"type": "state", "id": 7}', ["id"], "extra_forbidden"),
+        ('{"type": "state", "data": {}}', ["data"], "extra_forbidden"),
         ('{"type": "reset", "data": {"seed": "x"}}', ["data", "seed"], "int_type"),
         ('{"type": "reset", "data": {"seed": -1}}', ["data", "seed"], "int_type"),
         ('{"type": "reset", "data": {"episode_id": 1}}', ["data", "episode_id"], "string_type"),
@@ -169,6 +171,8 @@ def test_mcp_over_the_socket_is_refused_as_by_a_plain_environment() -> None:
     assert json.loads(answer.frame or "") == {"type": "mcp", "data": {"jsonrpc": "2.0", "id": 1, "error": error}}
 
 
+WS_FRAME = schemas.load("ws_frame")
+REPLY = Draft202012Validator({"$ref": "#/$defs/reply", "$defs": WS_FRAME["$defs"]})
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -186,8 +190,7 @@ def test_whatever_comes_gets_one_reply_that_is_a_frame(messages: list[str | byte
     for message in messages:
         answer = session.receive(message)
         assert answer.frame is not None
-        if json.loads(answer.frame)["type"] != "mcp":
-            parse_reply(answer.frame)
+        REPLY.validate(json.loads(answer.frame))
 
 
 @given(JSON | st.fixed_dictionaries({"cell": st.integers(-2, 12) | st.floats() | st.text()}))

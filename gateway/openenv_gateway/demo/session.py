@@ -21,7 +21,8 @@ from typing import Any
 from openenv_gateway.demo.game import CELLS, FREE, REWARDS, Game, IllegalMove, Result
 from openenv_gateway.demo.picture import board_png
 
-FRAME_KEYS = ("type", "data")
+WITHOUT_DATA = ("state", "close")
+"""Frames that have no member but their type."""
 ACTION_KEYS = ("cell", "metadata")
 
 
@@ -143,8 +144,9 @@ def _no_json_number(name: str) -> float:
 
 
 def _data_of(frame: Mapping[str, Any]) -> Mapping[str, Any]:
+    allowed = ("type",) if frame["type"] in WITHOUT_DATA else ("type", "data")
     for key in frame:
-        if key not in FRAME_KEYS:
+        if key not in allowed:
             raise invalid("extra_forbidden", [key], "Extra inputs are not permitted", frame[key])
     if "data" not in frame and frame["type"] == "step":
         raise invalid("missing", ["data"], "Field required", frame)
