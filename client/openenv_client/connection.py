@@ -1,0 +1,199 @@
+"""One WebSocket to `/ws` = one environment session.
+
+A task of the connection's own reads every frame as it comes and puts it into the `Inbox`; callers wait there. So no
+cancellation can lose a frame, a frame that answers nothing is noticed at once, and so is the end of the connection.
+
+A handshake that succeeds proves nothing: a server without a free slot, or whose environment cannot be built, accepts it, sends
+one error frame and closes. The first exchange reads that frame, also when it comes before or while the request is sent,
+and raises it as CapacityReached, FactoryFailed or SessionRefused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import ConnectionClosed
+from websockets.frames import CloseCode
+from websockets.protocol import State
+
+from openenv_client.dialing import CLOSE_TIMEOUT_S, dial
+from openenv_client.errors import BadReply, EpisodeLost
+from openenv_client.frames import CLOSE, REFUSALS, ErrorFrame, Kind, parse_reply, request_frame
+from openenv_client.inbox import Inbox
+from openenv_client.lifecycle import OVER, Phase
+from openenv_client.urls import shown, websocket_url
+
+__all__ = ["Connection", "websocket_url"]
+
+logger = logging.getLogger(__name__)
+
+# Also SESSION_ERROR: to a request that is a JSON object in a text frame it is only ever sent when there is no session.
+_FIRST_FRAME_REFUSALS = (*REFUSALS, "SESSION_ERROR")
+
+
+class Connection:
+    """An EnvironmentSession over one WebSocket. Made by `open`; whoever opens it closes it."""
+
+    def __init__(self, websocket: ClientConnection, url: str, max_message_bytes: int) -> None:
+        self._websocket = websocket
+        self._url = url
+        self._max_message_bytes = max_message_bytes
+        self._inbox = Inbox()
+        self._reader = asyncio.create_task(self._read(), name=f"reader of {url}")
+
+    @classmethod
+    async def open(
+        cls,
+        url: str,
+        *,
+        connect_timeout_s: float = 10.0,
+        max_message_bytes: int = 100 * 2**20,
+        headers: Mapping[str, str] | None = None,
+        ping_interval_s: float | None = None,
+        ping_timeout_s: float | None = None,
+    ) -> Connection:
+        """Connect to the environment server whose base URL (http, https, ws, wss or a bare host) is `url`.
+
+        Returns without waiting for the server to grant the session: the first exchange tells. Proxies are taken from the
+        environment, except for loopback hosts. `max_message_bytes` bounds a reply; a larger one ends the session.
+
+        Raises ServerUnreachable, WebSocketRefused, NotAnEnvironment, or ValueError for what is no server URL.
+        """
+        websocket = await dial(
+            url,
+            connect_timeout_s=connect_timeout_s,
+            max_message_bytes=max_message_bytes,
+            headers=headers,
+            ping_interval_s=ping_interval_s,
+            ping_timeout_s=ping_timeout_s,
+        )
+        return cls(websocket, shown(websocket_url(url)), max_message_bytes)
+
+    def __repr__(self) -> str:
+        return f"<Connection {self._url} {self._inbox.phase.value}>"
+
+    @property
+    def owes(self) -> Kind | None:
+        """See EnvironmentSession."""
+        return self._inbox.owes
+
+    @property
+    def is_open(self) -> bool:
+        """See EnvironmentSession."""
+        return self._websocket.state is State.OPEN and self._inbox.phase not in OVER
+
+    async def exchange(self, kind: Kind, data: Mapping[str, Any] | None, timeout_s: float) -> bytes:
+        """See EnvironmentSession."""
+        frame = request_frame(kind, data)
+        self._inbox.check()
+        if self._websocket.state is not State.OPEN:
+            await self._finish_closing()
+            raise self._inbox.failure()
+        self._inbox.send(kind)
+        await self._send(frame)
+        return await self._reply(timeout_s)
+
+    async def collect(self, timeout_s: float) -> bytes:
+        """See EnvironmentSession."""
+        return await self._reply(timeout_s)
+
+    async def close(self) -> None:
+        """See EnvironmentSession."""
+        was_open, phase = self.is_open, self._inbox.phase
+        self._inbox.close()
+        try:
+            if was_open and phase in (Phase.FRESH, Phase.IDLE):
+                await self._send(CLOSE)
+            await self._websocket.close()
+            await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT_S)
+        finally:
+            # No-op after a closing handshake; otherwise (a busy server, a cancelled close) this ends the connection now.
+            self._websocket.transport.abort()
+        if was_open and self._websocket.close_code == CloseCode.ABNORMAL_CLOSURE:
+            logger.debug("%s was cut: no closing handshake within %g s", self, CLOSE_TIMEOUT_S)
+
+    async def wait_closed(self) -> None:
+        """See EnvironmentSession."""
+        await self._inbox.wait_over()
+
+    async def _reply(self, timeout_s: float) -> bytes:
+        try:
+            return await self._inbox.reply(timeout_s)
+        except TimeoutError:
+            if self._websocket.state is State.OPEN:
+                raise
+        # The server said goodbye but keeps the TCP connection: no reply will come on it.
+        await self._finish_closing()
+        return await self._inbox.reply(timeout_s)
+
+    async def _send(self, frame: str) -> None:
+        try:
+            await self._websocket.send(frame)
+        except ConnectionClosed as closed:
+            # Not raised: the reader tells why the connection ended, and may still hold the server's refusal.
+            logger.debug("%s ended while a frame was sent: %s", self, closed)
+
+    async def _finish_closing(self) -> None:
+        """Wait for the end of a closing handshake that the server began, about a second at most, then cut."""
+        await self._websocket.close()
+        await self._inbox.wait_over()
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                self._receive(await self._websocket.recv(decode=False))
+        except ConnectionClosed as closed:
+            self._inbox.lose(partial(EpisodeLost, self._why(closed)))
+        except BaseException:
+            # An event loop that stops cancels this task. Nothing is read any more, so nothing may look open.
+            self._inbox.lose(partial(EpisodeLost, "the connection's reader was stopped"))
+            self._websocket.transport.abort()
+            raise
+
+    def _receive(self, frame: bytes) -> None:
+        phase = self._inbox.phase
+        if phase is Phase.FRESH:
+            self._receive_unsolicited(frame)
+        elif phase is Phase.OPENING and (refusal := _refusal_in(frame)) is not None:
+            self._inbox.refuse(refusal.as_refusal)
+        else:
+            self._inbox.receive(frame)
+        if self._inbox.phase is Phase.LOST:
+            self._websocket.transport.abort()
+
+    def _receive_unsolicited(self, frame: bytes) -> None:
+        """The server speaks first: with an error frame it refuses the session, with anything else it is no OpenEnv server."""
+        try:
+            reply = parse_reply(frame)
+        except BadReply as error:
+            self._inbox.lose(partial(BadReply, error.field, error.found))
+            return
+        if isinstance(reply, ErrorFrame):
+            self._inbox.refuse(reply.as_refusal)
+        else:
+            self._inbox.lose(partial(BadReply, "the first frame", "a reply to a request that was never sent"))
+
+    def _why(self, closed: ConnectionClosed) -> str:
+        if closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG:
+            return f"a reply was larger than {self._max_message_bytes} bytes"
+        if closed.rcvd is None:
+            return f"the connection to {self._url} broke (the server died, or the network)"
+        reason = f" ({closed.rcvd.reason})" if closed.rcvd.reason else ""
+        return f"the server closed the connection with code {closed.rcvd.code}{reason}"
+
+
+def _refusal_in(frame: bytes) -> ErrorFrame | None:
+    """The refusal in a session's first frame, None if the frame is an ordinary reply."""
+    # Looked for as text first: a first observation may be large, and parsing it here would be for nothing.
+    if not any(code.encode() in frame for code in _FIRST_FRAME_REFUSALS):
+        return None
+    try:
+        reply = parse_reply(frame)
+    except BadReply:
+        return None  # the caller parses it too, and gets this error itself
+    return reply if isinstance(reply, ErrorFrame) and reply.code in _FIRST_FRAME_REFUSALS else None
