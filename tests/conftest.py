@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Protocol
 
 import hypothesis
 import pytest
-from testkit import ci, venvs
+from testkit import ci, servers, venvs
 
 pytest_plugins = ["pytester"]
 
@@ -44,3 +46,30 @@ def venv_python() -> Callable[[str], Path]:
             pytest.skip(f"no network to build {name}: {error}")
 
     return python
+
+
+class Launch(Protocol):
+    """Starts a real server of one of the environments in tests/real/environments; see testkit.servers.launch."""
+
+    def __call__(
+        self, environment: str, package: str = venvs.OPENENV_0_10, env: Mapping[str, str] | None = None
+    ) -> servers.Server: ...
+
+
+@pytest.fixture(scope="module")
+def launch(venv_python: Callable[[str], Path]) -> Iterator[Launch]:
+    """`launch(environment, package, env)`: a serving real server. It runs until the module's last test is over; the same
+    request gives the same server again, as long as it lives."""
+    running: dict[tuple[object, ...], servers.Server] = {}
+    with ExitStack() as stack:
+
+        def start(
+            environment: str, package: str = venvs.OPENENV_0_10, env: Mapping[str, str] | None = None
+        ) -> servers.Server:
+            key = (environment, package, *sorted((env or {}).items()))
+            if key not in running or running[key].poll() is not None:
+                venv_python(package)
+                running[key] = stack.enter_context(servers.launch(environment, package, env))
+            return running[key]
+
+        yield start
