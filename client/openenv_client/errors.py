@@ -14,6 +14,7 @@
     ├── BadReply (RuntimeError)                  a reply that is not an OpenEnv frame
     └── ProviderError (RuntimeError)             a provider could not do what was asked
         └── LaunchFailed                         a server did not come up; carries its last log lines
+            └── LaunchTimeout (TimeoutError)     it runs, but was not ready in time
 
 Each class carries a stable `code`, whether trying again can help (`retryable`), and `next_step`: what a person does next.
 The built-in bases are what user code written for OpenEnv's own client catches.
@@ -171,6 +172,14 @@ class LaunchFailed(ProviderError):
         tail = f"\nLast lines of its log:\n{log}" if log else ""
         super().__init__(f"Launching {what} failed: {reason}{tail}")
         self.what, self.reason, self.log = what, reason, log
+
+
+class LaunchTimeout(LaunchFailed, TimeoutError):
+    """A launched server did not answer `/health` with 200 in time. It has been stopped."""
+
+    code = "LAUNCH_TIMEOUT"
+    retryable = True
+    next_step = "Allow more time if the server is only slow; else read its last lines: does it listen on the port it is given?"
 
 
 def _count(value: object) -> int | None:
