@@ -1,0 +1,53 @@
+"""`config` and `validate`: text to paste into a host, and all faults of a configuration file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from openenv_gateway.cli.options import make_settings
+from openenv_gateway.config import load_config
+from openenv_gateway.errors import ConfigError
+from openenv_gateway.host_blocks import HOSTS, block
+
+
+@click.command()
+@click.argument("host", type=click.Choice(HOSTS))
+@click.argument("target", metavar="[SPEC|URL]", default="http://127.0.0.1:8700/mcp")
+@click.option("--name", help="The name under which the host lists it; by default the environment's.")
+def config(host: str, target: str, name: str | None) -> None:
+    """Print the block to paste into a host's configuration.
+
+    With a URL (of a gateway that runs) the host connects to it; with a SPEC it launches the gateway itself.
+    """
+    if target.startswith(("http://", "https://")) and target.partition("?")[0].rstrip("/").endswith("/mcp"):
+        click.echo(block(host, name or _name_in(target), url=target, command=None))
+        return
+    (environment,) = make_settings([target]).environments
+    command = [_executable(), "stdio", target]
+    click.echo(block(host, name or environment.name, url=None, command=command))
+
+
+def _name_in(url: str) -> str:
+    parts = [part for part in url.partition("?")[0].split("/") if part]
+    return parts[-2] if len(parts) > 3 else "openenv"
+
+
+def _executable() -> str:
+    """The absolute path of this program: hosts that launch it do not have the shell's PATH."""
+    return str(Path(sys.argv[0]).resolve()) if Path(sys.argv[0]).exists() else "openenv-gateway"
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def validate(file: Path) -> None:
+    """Report all faults of a configuration file at once, each with its line."""
+    try:
+        settings = load_config(file)
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(1)
+    names = ", ".join(environment.name for environment in settings.environments) or "none"
+    click.echo(f"{file} is valid. Environments: {names}")

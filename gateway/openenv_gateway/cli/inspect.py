@@ -1,0 +1,145 @@
+"""`tools` and `call`: look at an environment, or at a gateway's URL, from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from openenv_client.frames import JsonObject
+from openenv_gateway.cli.options import configure_logging, exposure_option, make_settings
+from openenv_gateway.errors import UnknownTool
+from openenv_gateway.mapping.options import Exposure
+from openenv_gateway.mcp.caller import Caller
+from openenv_gateway.mcp.jsonrpc import RpcError
+from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE
+from openenv_gateway.transports.gateway import Gateway
+
+SUFFIXES = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/gif": "gif",
+    "image/webp": "webp",
+    "audio/wav": "wav",
+    "audio/mpeg": "mp3",
+}
+
+
+def is_mcp_url(target: str) -> bool:
+    """Whether TARGET is an MCP endpoint (a gateway's, say) rather than a SPEC: an HTTP URL whose path ends in /mcp."""
+    return target.startswith(("http://", "https://")) and target.partition("?")[0].rstrip("/").endswith("/mcp")
+
+
+@click.command()
+@click.argument("target", metavar="SPEC|URL")
+@click.option("--json", "as_json", is_flag=True, help="The tools as JSON, with their whole schemas.")
+@exposure_option
+@click.pass_obj
+def tools(debug: bool, target: str, as_json: bool, exposure: Exposure | None) -> None:
+    """Show the tools that an agent sees. URL is an MCP endpoint, ending in /mcp."""
+    configure_logging(debug=debug)
+    listed = asyncio.run(_remote_tools(target) if is_mcp_url(target) else _local_tools(target, exposure))
+    if as_json:
+        click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
+        return
+    for tool in listed:
+        properties = tool["inputSchema"].get("properties", {})
+        required = set(tool["inputSchema"].get("required", ()))
+        arguments = ", ".join(
+            f"{name}{'' if name in required else '?'}: {_kind(schema)}" for name, schema in properties.items()
+        )
+        click.echo(f"{click.style(tool['name'], bold=True)}({arguments})")
+        click.echo("    " + str(tool.get("description", "")).strip().replace("\n", "\n    "))
+
+
+@click.command()
+@click.argument("target", metavar="SPEC|URL")
+@click.argument("tool")
+@click.argument("arguments", metavar="[JSON]", default="{}")
+@click.option(
+    "-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder in which to save pictures and sounds."
+)
+@exposure_option
+@click.pass_obj
+def call(debug: bool, target: str, tool: str, arguments: str, output: Path | None, exposure: Exposure | None) -> None:
+    """Call one tool through the whole path and show what an agent would get. URL is an MCP endpoint, ending in /mcp."""
+    configure_logging(debug=debug)
+    values = _arguments(arguments)
+    work = _remote_call(target, tool, values) if is_mcp_url(target) else _local_call(target, tool, values, exposure)
+    result = asyncio.run(work)
+    _show(result, output)
+    if result.get("isError"):
+        sys.exit(1)
+
+
+def _arguments(text: str) -> JsonObject:
+    try:
+        values = json.loads(text)
+    except ValueError as error:
+        raise click.UsageError(f"The arguments are not JSON ({error}). Example: '{{\"move\": 4}}'") from error
+    if not isinstance(values, dict):
+        raise click.UsageError("The arguments must be one JSON object. Example: '{\"move\": 4}'")
+    return values
+
+
+def _kind(schema: JsonObject) -> str:
+    if "enum" in schema:
+        return "|".join(str(value) for value in schema["enum"])
+    return str(schema.get("type") or " or ".join(str(option.get("type", "any")) for option in schema.get("anyOf", ())))
+
+
+async def _local_tools(spec: str, exposure: Exposure | None) -> list[JsonObject]:
+    async with Gateway(make_settings([spec], exposure=exposure)) as gateway:
+        (endpoint,) = gateway.endpoints.values()
+        caller = Caller(LATEST_HANDSHAKE, lane_name="command line")
+        return (await endpoint.environment.tools()).advertised(caller.handles)
+
+
+async def _local_call(spec: str, tool: str, arguments: JsonObject, exposure: Exposure | None) -> JsonObject:
+    async with Gateway(make_settings([spec], exposure=exposure)) as gateway:
+        (endpoint,) = gateway.endpoints.values()
+        caller = Caller(LATEST_HANDSHAKE, lane_name="command line")
+        try:
+            return await endpoint.kernel.answer(caller, "tools/call", {"name": tool, "arguments": arguments})
+        except RpcError as error:
+            raise UnknownTool(error.message) from error
+
+
+async def _remote_tools(url: str) -> list[JsonObject]:
+    from openenv_gateway.cli.remote import list_tools  # noqa: PLC0415  (the SDK takes a second to import)
+
+    return await list_tools(url)
+
+
+async def _remote_call(url: str, tool: str, arguments: JsonObject) -> JsonObject:
+    from openenv_gateway.cli.remote import call_tool  # noqa: PLC0415  (the SDK takes a second to import)
+
+    return await call_tool(url, tool, arguments)
+
+
+def _show(result: JsonObject, output: Path | None) -> None:
+    for number, block in enumerate(result["content"]):
+        if block["type"] == "text":
+            click.echo(block["text"])
+        elif "data" in block:
+            click.echo(_save(block, number, output), err=True)
+        else:
+            click.echo(json.dumps(block, ensure_ascii=False))
+    structured: Any = result.get("structuredContent") or {}
+    if "done" in structured:
+        click.echo(f"reward: {structured.get('reward')}  done: {structured['done']}", err=True)
+
+
+def _save(block: JsonObject, number: int, output: Path | None) -> str:
+    raw = base64.b64decode(block["data"])
+    if output is None:
+        return f"[{block['mimeType']}, {len(raw)} bytes; save it with -o FOLDER]"
+    output.mkdir(parents=True, exist_ok=True)
+    path = output / f"block-{number}.{SUFFIXES.get(block['mimeType'], 'bin')}"
+    path.write_bytes(raw)
+    return f"[{block['mimeType']} saved as {path}]"

@@ -1,0 +1,61 @@
+"""What several commands share: options, and settings made from them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from openenv_gateway.config import from_specs, load_config
+from openenv_gateway.errors import ConfigError
+from openenv_gateway.mapping.options import Exposure
+from openenv_gateway.settings import GatewaySettings
+from openenv_gateway.spec import unsupported
+
+exposure_option = click.option(
+    "--exposure",
+    type=click.Choice(["full", "agent"]),
+    help="full: agents may reset and read the state; agent: neither (OpenEnv's rule for trained agents).",
+)
+config_option = click.option(
+    "--config", "config_file", type=click.Path(path_type=Path), help="A TOML file with the same settings and more."
+)
+
+
+def make_settings(
+    specs: Sequence[str],
+    *,
+    config_file: Path | None = None,
+    host: str | None = None,
+    port: int | None = None,
+    exposure: Exposure | None = None,
+) -> GatewaySettings:
+    """Checked settings from the command line and the file. Raises ConfigError with every fault; starts nothing."""
+    base = load_config(config_file) if config_file is not None else None
+    settings = from_specs(specs, base=base, host=host, port=port, exposure=exposure)
+    if not settings.environments:
+        raise click.UsageError("Name at least one environment: a SPEC such as demo, or --config FILE.")
+    faults = [fault for environment in settings.environments if (fault := unsupported(environment)) is not None]
+    if faults:
+        raise ConfigError("These sources cannot be served", faults)
+    return settings
+
+
+class _JsonLines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"time": self.formatTime(record), "level": record.levelname, "logger": record.name}
+        line["message"] = record.getMessage()
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def configure_logging(*, debug: bool, as_json: bool = False) -> None:
+    """Logs go to stderr: stdout belongs to JSON-RPC in stdio mode, and to results elsewhere."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_JsonLines() if as_json else logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING, handlers=[handler], force=True)

@@ -1,0 +1,43 @@
+"""The official SDK's client, for looking at any MCP endpoint by URL. Imported only where a command needs it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from mcp import Client, MCPError
+from openenv_client.errors import ServerUnreachable
+from openenv_client.frames import JsonObject
+from openenv_gateway.errors import UnknownTool
+
+
+async def list_tools(url: str) -> list[JsonObject]:
+    """Every page of the endpoint's tools, as on the wire. Raises ServerUnreachable."""
+    found: list[JsonObject] = []
+    async with _connected(url) as client:
+        cursor: str | None = None
+        while True:
+            page = await client.list_tools(cursor=cursor)
+            found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+
+async def call_tool(url: str, tool: str, arguments: JsonObject) -> JsonObject:
+    """One call's result, as on the wire. Raises ServerUnreachable, UnknownTool."""
+    async with _connected(url) as client:
+        try:
+            result = await client.call_tool(tool, arguments)
+        except MCPError as error:
+            raise UnknownTool(str(error)) from error
+        return result.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+@asynccontextmanager
+async def _connected(url: str) -> AsyncIterator[Client]:
+    try:
+        async with Client(url) as client:
+            yield client
+    except* OSError as group:
+        raise ServerUnreachable(url, str(group.exceptions[0]) or type(group.exceptions[0]).__name__) from group

@@ -1,0 +1,165 @@
+"""`serve`: the gateway over HTTP, from binding its port to leaving nothing behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shlex
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import uvicorn
+
+from openenv_gateway.cli.options import config_option, configure_logging, exposure_option, make_settings
+from openenv_gateway.errors import GatewayError
+from openenv_gateway.mapping.options import Exposure
+from openenv_gateway.settings import GatewaySettings
+from openenv_gateway.transports.app import build_app
+from openenv_gateway.transports.gateway import Gateway
+from openenv_gateway.transports.guards import is_loopback
+
+
+class StartFailed(GatewayError):
+    """The gateway could not start; nothing was left running."""
+
+    code = "START_FAILED"
+
+
+@click.command()
+@click.argument("specs", metavar="SPEC", nargs=-1)
+@click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 is any free one.  [default: 8700]")
+@click.option("--unprotected", is_flag=True, help="Allow a --host beyond loopback although nobody has to authenticate.")
+@click.option("--json", "as_json", is_flag=True, help="Banner and log as JSON lines.")
+@config_option
+@exposure_option
+@click.pass_obj
+def serve(
+    debug: bool,
+    specs: tuple[str, ...],
+    host: str | None,
+    port: int | None,
+    unprotected: bool,
+    as_json: bool,
+    config_file: Path | None,
+    exposure: Exposure | None,
+) -> None:
+    """Serve environments to MCP hosts over HTTP."""
+    settings = make_settings(specs, config_file=config_file, host=host, port=port, exposure=exposure)
+    if not unprotected and not is_loopback(settings.host):
+        raise click.UsageError(
+            f"--host {settings.host} is reachable from other machines and nobody has to authenticate. "
+            "Listen on 127.0.0.1, or say --unprotected if the network itself is protected."
+        )
+    configure_logging(debug=debug, as_json=as_json)
+    listener = _listen(settings.host, settings.port)
+    with listener:
+        asyncio.run(_serve(settings, listener, as_json))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Bind first: a port in use must fail before any server is launched."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise StartFailed(
+            f"Cannot listen on {host}:{port}: {error.strerror or error}",
+            next_step="Stop what uses the port, or choose another with --port (0 takes any free one).",
+        ) from error
+    return listener
+
+
+class _Server(uvicorn.Server):
+    """uvicorn without its signal handling: a signal here first drains the gateway."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+class _Stop:
+    """What signals do: the first drains and stops, the second stops at once."""
+
+    def __init__(self, gateway: Gateway, server: _Server, drain_timeout_s: float) -> None:
+        self._gateway, self._server, self._drain_timeout_s = gateway, server, drain_timeout_s
+        self._starting: asyncio.Task[None] | None = None
+        self._draining: asyncio.Task[None] | None = None
+
+    async def start(self) -> bool:
+        """Ask every environment for its tools. Returns False when a signal came first."""
+        self._starting = asyncio.create_task(self._gateway.describe())
+        try:
+            await self._starting
+        except asyncio.CancelledError:
+            if not self._gateway.draining:
+                raise
+            return False
+        finally:
+            self._starting = None
+        return True
+
+    def on_signal(self) -> None:
+        if self._gateway.draining:
+            self._server.force_exit = self._server.should_exit = True
+            if self._draining is not None:
+                self._draining.cancel()
+            return
+        self._gateway.drain()
+        if self._starting is not None:
+            self._starting.cancel()
+        self._draining = asyncio.create_task(self._drain())
+
+    async def _drain(self) -> None:
+        await self._gateway.finish_calls(self._drain_timeout_s)
+        self._server.should_exit = True
+
+
+async def _serve(settings: GatewaySettings, listener: socket.socket, as_json: bool) -> None:
+    async with Gateway(settings) as gateway:
+        config = uvicorn.Config(
+            build_app(gateway),
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=2,
+        )
+        server = _Server(config)
+        stop = _Stop(gateway, server, settings.drain_timeout_s)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.on_signal)
+        if await stop.start():
+            _banner(gateway, listener.getsockname()[1], as_json)
+            await server.serve(sockets=[listener])
+
+
+def _banner(gateway: Gateway, port: int, as_json: bool) -> None:
+    host = gateway.settings.host
+    base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    shown = list(gateway.endpoints.values())[:6]
+    if as_json:
+        for endpoint in gateway.endpoints.values():
+            settings = endpoint.environment.settings
+            line = {"environment": settings.name, "source": str(settings.source), "url": f"{base}/envs/{settings.name}/mcp"}
+            click.echo(json.dumps({"event": "serving", **line, "exposure": settings.mapping.exposure}), err=True)
+        return
+    for endpoint in shown:
+        settings = endpoint.environment.settings
+        url = f"{base}/envs/{settings.name}/mcp"
+        click.echo(f"{settings.name}  {settings.source}  {url}  exposure {settings.mapping.exposure}", err=True)
+    if len(gateway.endpoints) > len(shown):
+        click.echo(f"… and {len(gateway.endpoints) - len(shown)} more under {base}/envs/", err=True)
+    first = shown[0].environment.name
+    url = f"{base}/envs/{first}/mcp"
+    click.echo(f"Paste:  claude mcp add --transport http {shlex.quote(first)} {url}", err=True)
+    click.echo(f"More:   openenv-gateway config HOST {url}    Stop: Ctrl-C", err=True)

@@ -1,0 +1,112 @@
+"""The MCP sessions of the handshake era: who is there, what runs there, which lane it plays on."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from openenv_gateway.errors import LaneBusy
+from openenv_gateway.mcp.jsonrpc import INVALID_REQUEST, RequestId, RpcError
+from openenv_gateway.mcp.revisions import Revision
+from openenv_gateway.sessions.lane import Lane
+from openenv_gateway.sessions.registry import LaneRegistry
+
+
+@dataclass(eq=False, slots=True)
+class McpSession:
+    """One session. `id` has 192 random bits. `in_flight` maps a running request's id to the task that carries it out.
+
+    `is_process`: the session is one stdio process, so its lane needs no handle.
+    """
+
+    id: str
+    principal: str
+    revision: Revision
+    is_process: bool = False
+    lane: Lane | None = None
+    lanes: set[Lane] = field(default_factory=set)
+    in_flight: dict[RequestId, asyncio.Task[Any]] = field(default_factory=dict)
+    last_used: float = field(default_factory=time.monotonic)
+
+    def adopt(self, lane: Lane, *, default: bool = False) -> None:
+        """This session uses `lane` from now on; it becomes the default lane when there is none that is alive."""
+        lane.owners.add(self.id)
+        lane.lingers_since = None
+        self.lanes.add(lane)
+        if default or self.lane is None:
+            self.lane = lane
+
+    def begin(self, identity: RequestId, task: asyncio.Task[Any]) -> None:
+        """A request starts. Raises RpcError when the same id is still in flight: its answers could not be told apart."""
+        if identity in self.in_flight:
+            raise RpcError(INVALID_REQUEST, f"A request with the id {identity!r} is still running in this session")
+        self.in_flight[identity] = task
+
+    def end(self, identity: RequestId) -> None:
+        self.in_flight.pop(identity, None)
+        self.last_used = time.monotonic()
+
+    def cancel(self, identity: object) -> bool:
+        """`notifications/cancelled`: stop that request. Late cancels of finished requests are normal; they return False."""
+        task = self.in_flight.get(identity) if isinstance(identity, str | int) else None
+        return task.cancel() if task is not None else False
+
+
+class SessionTable:
+    """The sessions of one environment's endpoint. Bounded: beyond `limit` the longest unused without running calls goes."""
+
+    def __init__(self, lanes: LaneRegistry, idle_s: float, limit: int) -> None:
+        self._lanes, self._idle_s, self._limit = lanes, idle_s, limit
+        self._sessions: OrderedDict[str, McpSession] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def new(self, principal: str, revision: Revision) -> McpSession:
+        """A fresh session. Raises LaneBusy when the table is full of sessions with running calls."""
+        if len(self._sessions) >= self._limit:
+            self._make_room()
+        session = McpSession(secrets.token_urlsafe(24), principal, revision)
+        self._sessions[session.id] = session
+        return session
+
+    def find(self, identity: str, principal: str) -> McpSession | None:
+        """The session with that id, None when unknown, expired, or somebody else's (never told apart)."""
+        session = self._sessions.get(identity)
+        if session is None or session.principal != principal:
+            return None
+        session.last_used = time.monotonic()
+        self._sessions.move_to_end(identity)
+        return session
+
+    def end(self, session: McpSession) -> None:
+        """The session is over: running calls are given up, its lanes linger."""
+        self._sessions.pop(session.id, None)
+        for task in tuple(session.in_flight.values()):
+            task.cancel()
+        for lane in session.lanes:
+            self._lanes.leave(session.id, lane)
+
+    def sweep(self) -> None:
+        """End sessions that were idle too long. The table is in order of use, so the sweep stops at the first young one."""
+        now = time.monotonic()
+        for session in tuple(self._sessions.values()):
+            if now - session.last_used < self._idle_s:
+                return
+            if not session.in_flight:
+                self.end(session)
+
+    def close(self) -> None:
+        for session in tuple(self._sessions.values()):
+            self.end(session)
+
+    def _make_room(self) -> None:
+        for session in self._sessions.values():
+            if not session.in_flight:
+                self.end(session)
+                return
+        raise LaneBusy(f"All {self._limit} MCP sessions have calls running")

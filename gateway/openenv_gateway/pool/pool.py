@@ -1,0 +1,299 @@
+"""The environment sessions of one environment: asks `decide` what to do and does it.
+
+One lease is one open connection to one server. A used environment session is never given to anybody else: releasing a lease
+closes its connection and frees the place. Capacity is configured, or learnt from the first refusal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from bisect import insort
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Any
+
+from openenv_client.connection import Connection
+from openenv_client.errors import CapacityReached, OpenEnvError, ServerUnreachable
+from openenv_client.frames import Kind
+from openenv_client.session import EnvironmentSession
+from openenv_gateway.errors import Draining, QueueTimeout
+from openenv_gateway.pool.decide import Evict, Launch, Lease, Limits, ServerView, decide
+from openenv_gateway.pool.sources import LAUNCHING_KINDS, RunningServer, launch
+from openenv_gateway.settings import EnvironmentSettings
+
+log = logging.getLogger(__name__)
+
+REST_S = 0.25
+"""How long a server rests that refused a session although, by our count, it has room."""
+WATCH_S = 0.5
+"""How often launched servers are asked whether they still run."""
+
+
+@dataclass(eq=False, slots=True)
+class _Server:
+    key: int
+    running: RunningServer | None = None
+    leased: int = 0
+    capacity: int | None = None
+    rests_until: float = 0.0
+
+    def view(self) -> ServerView:
+        return ServerView(self.key, self.running is not None, self.leased, self.capacity, self.rests_until)
+
+
+@dataclass(eq=False, slots=True)
+class LeasedSession:
+    """One environment session that belongs to one lane. `release` ends it and frees its place; twice is fine."""
+
+    session: EnvironmentSession
+    _free: Callable[[], None]
+    _released: bool = False
+
+    async def release(self) -> None:
+        if self._released:
+            return
+        self._released = True
+        try:
+            await self.session.close()
+        finally:
+            self._free()
+
+
+@dataclass(eq=False, slots=True)
+class _Waiter:
+    ticket: int
+    place: asyncio.Future[_Server]
+
+
+class Pool:
+    """Hands out environment sessions of one environment. `on_scarcity` is called when somebody waits and nothing is coming;
+    it should make lanes that merely linger give up their sessions."""
+
+    def __init__(self, settings: EnvironmentSettings, on_scarcity: Callable[[], None] = lambda: None) -> None:
+        self._settings = settings
+        self._on_scarcity = on_scarcity
+        self._servers: dict[int, _Server] = {}
+        self._waiters: list[_Waiter] = []
+        self._tickets = count()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._next_key = 0
+        self._expected = settings.pool.sessions_per_server
+        self._closed = False
+
+    def __repr__(self) -> str:
+        places = ", ".join(f"{s.leased}/{s.capacity or '?'}" for s in self._servers.values())
+        return f"<Pool {self._settings.name}: servers [{places}], {len(self._waiters)} waiting>"
+
+    async def open(self, kind: Kind, data: Mapping[str, Any], reply_timeout_s: float) -> tuple[LeasedSession, str | bytes]:
+        """A new environment session and the reply to its first request.
+
+        The first request goes with the opening because only a reply proves that the server gave a session. Waits at most
+        `queue_s` for a place, then QueueTimeout. Raises what a launch or the connection raises (LaunchFailed,
+        ServerUnreachable, FactoryFailed, WebSocketRefused, ReplyTimeout, EpisodeLost); then nothing stays open.
+        """
+        deadline = asyncio.get_running_loop().time() + self._settings.timeouts.queue_s
+        ticket = next(self._tickets)
+        refusal: CapacityReached | None = None
+        while True:
+            server = await self._place(ticket, deadline, refusal)
+            try:
+                return await self._open_on(server, kind, data, reply_timeout_s)
+            except CapacityReached as error:
+                refusal = error
+            except ServerUnreachable:
+                if not self._drop_if_dead(server):
+                    raise
+
+    async def base_url(self) -> str:
+        """The URL of a running server, launching one when there is none (for its schema and metadata)."""
+        deadline = asyncio.get_running_loop().time() + self._settings.timeouts.queue_s + self._settings.timeouts.launch_s
+        for server in self._servers.values():
+            if server.running is not None:
+                return server.running.base_url
+        server = await self._place(next(self._tickets), deadline, None)
+        self._free(server)
+        if server.running is None:  # it died between the lease and now
+            return await self.base_url()
+        return server.running.base_url
+
+    def logs(self, tail: int = 20) -> str:
+        """The last log lines of the launched servers, for error texts."""
+        running = [server.running for server in self._servers.values() if server.running is not None]
+        return "\n".join(text for server in running if (text := server.provider.logs(tail)))
+
+    async def close(self) -> None:
+        """Refuse whoever waits, end launches, stop every launched server. Nothing is left running."""
+        self._closed = True
+        while self._waiters:
+            self._fail(self._waiters.pop(0), Draining("The gateway is stopping"))
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        servers = [server.running for server in self._servers.values() if server.running is not None]
+        self._servers.clear()
+        for outcome in await asyncio.gather(*[server.stop() for server in servers], return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                log.error("stopping a server of %s failed: %s", self._settings.name, outcome)
+
+    # --- places -----------------------------------------------------------------------------------------------------
+
+    async def _place(self, ticket: int, deadline: float, refusal: CapacityReached | None) -> _Server:
+        if self._closed:
+            raise Draining("The gateway is stopping")
+        waiter = _Waiter(ticket, asyncio.get_running_loop().create_future())
+        # Who was refused keeps the ticket and so the place in the queue: first come, first served.
+        insort(self._waiters, waiter, key=lambda other: other.ticket)
+        try:
+            self._act()
+            async with asyncio.timeout_at(deadline):
+                return await waiter.place
+        except TimeoutError:
+            self._give_back(waiter)
+            raise self._queue_timeout(refusal) from refusal
+        except asyncio.CancelledError:
+            self._give_back(waiter)
+            raise
+
+    def _give_back(self, waiter: _Waiter) -> None:
+        """Take back a place that was given in the very moment in which its waiter left."""
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+        elif waiter.place.done() and not waiter.place.cancelled() and waiter.place.exception() is None:
+            self._free(waiter.place.result())
+
+    def _queue_timeout(self, refusal: CapacityReached | None) -> QueueTimeout:
+        seconds = self._settings.timeouts.queue_s
+        reason = f"; the server says: {refusal.message}" if refusal is not None else ""
+        return QueueTimeout(
+            f"No environment session of {self._settings.name} became free within {seconds:g} s{reason}",
+            retry_after_s=min(seconds, 5.0),
+        )
+
+    def _act(self) -> None:
+        """Ask `decide` and do what it says. Called after every event."""
+        if self._closed:
+            return
+        now = asyncio.get_running_loop().time()
+        limits = Limits(self._max_servers(), self._expected)
+        views = [server.view() for server in self._servers.values()]
+        for action in decide(views, len(self._waiters), limits, now):
+            match action:
+                case Lease(server=key):
+                    self._lease(self._servers[key])
+                case Launch():
+                    self._launch()
+                case Evict():
+                    self._on_scarcity()
+
+    def _max_servers(self) -> int:
+        return self._settings.pool.max_servers if self._settings.source.kind in LAUNCHING_KINDS else 1
+
+    def _lease(self, server: _Server) -> None:
+        while self._waiters:
+            waiter = self._waiters.pop(0)
+            if not waiter.place.done():
+                server.leased += 1
+                waiter.place.set_result(server)
+                return
+
+    def _free(self, server: _Server) -> None:
+        server.leased -= 1
+        self._act()
+
+    @staticmethod
+    def _fail(waiter: _Waiter, error: Exception) -> None:
+        if not waiter.place.done():
+            waiter.place.set_exception(error)
+
+    # --- sessions ---------------------------------------------------------------------------------------------------
+
+    async def _open_on(
+        self, server: _Server, kind: Kind, data: Mapping[str, Any], reply_timeout_s: float
+    ) -> tuple[LeasedSession, str | bytes]:
+        leased: LeasedSession | None = None
+        try:
+            if server.running is None:
+                raise ServerUnreachable(self._settings.name, "the server just stopped")
+            url = server.running.base_url
+            session = await Connection.open(url, connect_timeout_s=self._settings.timeouts.connect_s)
+            leased = LeasedSession(session, lambda: self._free(server))
+            return leased, await session.exchange(kind, data, reply_timeout_s)
+        except BaseException as error:
+            if isinstance(error, CapacityReached):
+                self._learn(server, error)  # before the place is free again, or the next in the queue gets it in vain
+            if leased is None:
+                self._free(server)
+            else:
+                await leased.release()
+            raise
+
+    def _learn(self, server: _Server, refusal: CapacityReached) -> None:
+        if refusal.max_sessions is not None:
+            server.capacity = refusal.max_sessions
+            if self._settings.pool.sessions_per_server is None:
+                self._expected = refusal.max_sessions
+        if server.capacity is None or server.leased - 1 < server.capacity:  # without the one that was refused
+            loop = asyncio.get_running_loop()
+            server.rests_until = loop.time() + REST_S
+            loop.call_later(REST_S + 0.01, self._act)
+
+    def _drop_if_dead(self, server: _Server) -> bool:
+        if server.running is None:
+            return True
+        if self._settings.source.kind not in LAUNCHING_KINDS or server.running.provider.poll() is None:
+            return False
+        self._drop(server)
+        return True
+
+    # --- servers ----------------------------------------------------------------------------------------------------
+
+    def _launch(self) -> None:
+        server = _Server(self._next_key, capacity=self._settings.pool.sessions_per_server)
+        self._next_key += 1
+        self._servers[server.key] = server
+        self._spawn(self._run(server), f"server {server.key} of {self._settings.name}")
+
+    def _spawn(self, work: Any, name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, server: _Server) -> None:
+        """One server's life: launch, serve until it dies, clean up. Cancelled by `close`, which then stops it."""
+        try:
+            running = await launch(self._settings.source, self._settings.timeouts.launch_s)
+        except OpenEnvError as error:
+            self._launch_failed(server, error)
+            return
+        except Exception as error:  # noqa: BLE001  (reported to whoever waits; a silent end of this task would hang them)
+            log.exception("launching a server of %s failed", self._settings.name)
+            self._launch_failed(server, error)
+            return
+        if self._closed:
+            await running.stop()
+            return
+        server.running = running
+        self._act()
+        while self._settings.source.kind in LAUNCHING_KINDS and running.provider.poll() is None:  # noqa: ASYNC110
+            await asyncio.sleep(WATCH_S)  # a provider can only be asked, it tells nothing by itself
+        if self._settings.source.kind in LAUNCHING_KINDS:
+            self._drop(server)
+
+    def _launch_failed(self, server: _Server, error: Exception) -> None:
+        self._servers.pop(server.key, None)
+        if not self._servers:
+            while self._waiters:
+                self._fail(self._waiters.pop(0), error)
+        self._act()
+
+    def _drop(self, server: _Server) -> None:
+        if self._servers.pop(server.key, None) is None:
+            return
+        running, server.running = server.running, None
+        if running is not None:
+            tail = running.provider.logs(5)
+            log.warning("a server of %s died (exit status %s): %s", self._settings.name, running.provider.poll(), tail)
+            self._spawn(running.stop(), f"clean up server {server.key}")
+        self._act()

@@ -1,0 +1,73 @@
+"""From a configured source to something that runs: the provider that launches it, driven off the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from typing import Protocol
+
+from openenv_client.errors import ProviderError
+from openenv_client.providers.command import CommandProvider
+from openenv_client.providers.remote import RemoteProvider
+from openenv_client.providers.uv import UVProvider
+from openenv_gateway.settings import Source
+
+
+class Launcher(Protocol):
+    """The verbs of a provider that the pool uses, all of them synchronous (see `openenv_client.providers.base`)."""
+
+    def start(self) -> str: ...
+    def stop(self) -> None: ...
+    def wait_for_ready(self, timeout_s: float) -> None: ...
+    def poll(self) -> int | None: ...
+    def logs(self, tail: int) -> str: ...
+
+
+LAUNCHING_KINDS = frozenset({"demo", "cmd", "uv"})
+
+
+def provider_for(source: Source) -> Launcher:
+    """A new provider for one server of `source`. Nothing is started. Raises ProviderError for a kind that has no provider."""
+    env_vars = dict(source.env_vars)
+    match source.kind:
+        case "demo":
+            command = [sys.executable, "-m", "openenv_gateway.demo", "--port", "{port}"]
+            return CommandProvider(command, env_vars=env_vars)
+        case "cmd":
+            return CommandProvider(source.target, cwd=source.cwd, env_vars=env_vars)
+        case "uv":
+            return UVProvider(project_path=source.target, app=source.app, env_vars=env_vars)
+        case "http":
+            return RemoteProvider(source.target)
+        case kind:
+            raise ProviderError(f"This version cannot launch {kind}: sources; demo, http, cmd and uv work")
+
+
+@dataclass(slots=True)
+class RunningServer:
+    """One launched (or remote) server and the provider that answers for it."""
+
+    provider: Launcher
+    base_url: str
+
+    async def stop(self) -> None:
+        """Stop it; nothing of it is left. Safe to call twice."""
+        await asyncio.to_thread(self.provider.stop)
+
+
+async def launch(source: Source, timeout_s: float) -> RunningServer:
+    """Start one server of `source` and wait until it is healthy.
+
+    Raises LaunchFailed (with the server's last log lines), ServerUnreachable or another ProviderError. Whatever goes wrong,
+    cancellation included, nothing is left running.
+    """
+    provider = provider_for(source)
+    try:
+        base_url = await asyncio.to_thread(provider.start)
+        await asyncio.to_thread(provider.wait_for_ready, timeout_s)
+    except BaseException:
+        # A cancelled wait leaves its thread in start or wait_for_ready: stop ends those as well.
+        await asyncio.shield(asyncio.to_thread(provider.stop))
+        raise
+    return RunningServer(provider, base_url)

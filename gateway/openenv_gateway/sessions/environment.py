@@ -1,0 +1,71 @@
+"""One environment as the gateway serves it: its settings, its tools, its lanes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from openenv_client.description import Description
+from openenv_client.discovery import describe
+from openenv_client.errors import NotAnEnvironment
+from openenv_client.frames import ErrorFrame, JsonObject, Observation
+from openenv_gateway.mapping.results import parse_frame
+from openenv_gateway.mapping.tools import ToolSet, build_tools, is_mcp_environment
+from openenv_gateway.sessions.registry import LaneRegistry
+from openenv_gateway.settings import EnvironmentSettings
+
+LIST_TOOLS = {"type": "list_tools"}
+
+
+class Environment:
+    """`lanes` holds the agents' places; `tools()` what they may call."""
+
+    def __init__(self, settings: EnvironmentSettings) -> None:
+        self.settings = settings
+        self.lanes = LaneRegistry(settings)
+        self.description: Description | None = None
+        self._tools: ToolSet | None = None
+        self._asking = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    @property
+    def ready(self) -> bool:
+        """Whether its tools are known, which means that a server answered."""
+        return self._tools is not None
+
+    async def tools(self) -> ToolSet:
+        """The environment's tools, read once from a running server (launched when there is none).
+
+        Raises what launching or asking raises; a failure is not remembered, the next call asks again.
+        """
+        if self._tools is not None:
+            return self._tools
+        async with self._asking:
+            if self._tools is None:
+                self._tools = await self._ask()
+        return self._tools
+
+    async def _ask(self) -> ToolSet:
+        url = await self.lanes.pool.base_url()
+        self.description = await describe(url, timeout_s=self.settings.timeouts.connect_s)
+        own = await self._own_tools(url) if is_mcp_environment(self.description) else []
+        return build_tools(self.description, self.settings.mapping, own)
+
+    async def _own_tools(self, url: str) -> list[JsonObject]:
+        """The tools of an MCP environment, asked on a session of their own, which is then ended."""
+        lease, raw = await self.lanes.pool.open("step", LIST_TOOLS, self.settings.timeouts.step_s)
+        await lease.release()
+        reply = parse_frame(raw)
+        if isinstance(reply, ErrorFrame):
+            raise reply.as_exception()
+        tools: Any = reply.observation.get("tools") if isinstance(reply, Observation) else None
+        if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+            raise NotAnEnvironment(url, "its answer to list_tools carries no list of tools")
+        return tools
+
+    async def close(self) -> None:
+        """End every lane and stop every server that was launched."""
+        await self.lanes.close()

@@ -1,0 +1,126 @@
+"""Who owns which lane. Every lane has a handle; a name or an MCP session may point at one too.
+
+A lane ends when nobody used it for `idle_s`. When its last MCP session ends it lingers `linger_s` for whoever comes with the
+handle; lingering lanes are the first to go when somebody waits for a place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+
+from openenv_gateway.errors import Draining, UnknownHandle
+from openenv_gateway.pool.pool import Pool
+from openenv_gateway.sessions.lane import Lane
+from openenv_gateway.sessions.phases import Phase
+from openenv_gateway.settings import EnvironmentSettings
+
+log = logging.getLogger(__name__)
+
+
+class LaneRegistry:
+    """The lanes of one environment."""
+
+    def __init__(self, settings: EnvironmentSettings) -> None:
+        self._settings = settings
+        self.pool = Pool(settings, on_scarcity=self._make_room)
+        self._by_handle: dict[str, Lane] = {}
+        self._by_name: dict[tuple[str, str], Lane] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._draining = False
+
+    def __len__(self) -> int:
+        return len(self._by_handle)
+
+    @property
+    def busy(self) -> int:
+        """How many lanes have a call in flight."""
+        return sum(1 for lane in self._by_handle.values() if lane.busy)
+
+    def new(self, principal: str) -> Lane:
+        """A lane of its own; its environment session is opened by its first call. Raises Draining."""
+        if self._draining:
+            raise Draining("The gateway is stopping and takes no new sessions")
+        lane = Lane(secrets.token_urlsafe(24), principal, self._settings, self.pool)
+        self._by_handle[lane.handle] = lane
+        return lane
+
+    def by_handle(self, handle: str, principal: str) -> Lane:
+        """The lane with that handle. Raises UnknownHandle, also (and alike) for somebody else's."""
+        lane = self._by_handle.get(handle)
+        if lane is None or lane.principal != principal:
+            raise UnknownHandle(f"No session {handle[:64]!r}: it is unknown, expired or closed")
+        lane.lingers_since = None
+        return lane
+
+    def named(self, principal: str, name: str) -> Lane:
+        """The lane of (principal, name), made when there is none."""
+        lane = self._by_name.get((principal, name))
+        if lane is None:
+            lane = self._by_name[principal, name] = self.new(principal)
+        return lane
+
+    def leave(self, owner: str, lane: Lane) -> None:
+        """`owner` (an MCP session) ends: when it was the last, the lane lingers."""
+        lane.owners.discard(owner)
+        if not lane.owners and lane not in self._by_name.values():
+            lane.lingers_since = time.monotonic()
+            if self._settings.timeouts.linger_s == 0:
+                self._end(lane)
+
+    def discard(self, lane: Lane) -> None:
+        """End a lane at once, in the background (stdio EOF, a WebSocket that closed)."""
+        self._end(lane)
+
+    def sweep(self) -> None:
+        """End lanes that lingered or idled too long. Called about once a second."""
+        now = time.monotonic()
+        for lane in tuple(self._by_handle.values()):
+            if lane.busy:
+                continue
+            idle = now - lane.last_used
+            if lane.lingers_since is not None and now - lane.lingers_since >= self._settings.timeouts.linger_s:
+                self._end(lane)
+            elif idle >= self._settings.timeouts.idle_s:
+                self._expire(lane, idle)
+
+    def drain(self) -> None:
+        """Take no new lanes from now on."""
+        self._draining = True
+
+    async def close(self) -> None:
+        """End every lane, then stop the servers."""
+        self._draining = True
+        for lane in tuple(self._by_handle.values()):
+            self._end(lane)
+        await asyncio.gather(*self._closing, return_exceptions=True)
+        await self.pool.close()
+
+    def _expire(self, lane: Lane, idle: float) -> None:
+        """An owned or named lane stays for a second idle period as a mark, so that its agent is told what happened."""
+        known = lane.owners or lane in self._by_name.values()
+        if known and lane.phase in (Phase.IN_EPISODE, Phase.DONE):
+            lane.give_up_session(f"nothing was called for {idle:.0f} s (idle_timeout_s)")
+            lane.last_used = time.monotonic()
+        else:
+            self._end(lane)
+
+    def _make_room(self) -> None:
+        if self._closing:  # room is being made already
+            return
+        lingering = [lane for lane in self._by_handle.values() if lane.lingers_since is not None and not lane.busy]
+        if lingering:
+            oldest = min(lingering, key=lambda lane: lane.lingers_since or 0.0)
+            log.info("ending a lingering session: somebody waits for a place")
+            self._end(oldest)
+
+    def _end(self, lane: Lane) -> None:
+        self._by_handle.pop(lane.handle, None)
+        for key, named in tuple(self._by_name.items()):
+            if named is lane:
+                del self._by_name[key]
+        task = asyncio.get_running_loop().create_task(lane.close(), name=f"end of {lane!r}")
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)

@@ -1,0 +1,82 @@
+"""The HTTP application: which route leads where."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from openenv_gateway.transports.gateway import Gateway
+from openenv_gateway.transports.guards import HostGuard, Refused
+from openenv_gateway.transports.streamable_http import StreamableHttp
+from openenv_gateway_schemas import names, raw
+
+Page = Callable[[Request], Awaitable[Response]]
+
+
+def build_app(gateway: Gateway) -> ASGIApp:
+    """The ASGI application of a running gateway. One environment is served at the root too; several only under /envs."""
+    settings = gateway.settings
+    routes: list[BaseRoute] = [
+        Route("/health", _health),
+        Route("/ready", _ready_page(gateway)),
+        Route("/schemas/{name}.schema.json", _schema),
+    ]
+    for name, endpoint in gateway.endpoints.items():
+        mcp = StreamableHttp(endpoint, settings.max_body_bytes)
+        routes.append(Route(f"/envs/{name}/mcp", mcp))
+        if len(gateway.endpoints) == 1:
+            routes.append(Route("/mcp", mcp))
+    guard = HostGuard.of(settings.allowed_hosts, settings.allowed_origins)
+    return _Guarded(Starlette(routes=routes), guard)
+
+
+class _Guarded:
+    """Lets a request through to the application when its Host and Origin may."""
+
+    def __init__(self, app: ASGIApp, guard: HostGuard) -> None:
+        self._app, self._guard = app, guard
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = scope["headers"]
+            try:
+                self._guard.check(
+                    [value.decode("latin-1") for name, value in headers if name == b"host"],
+                    [value.decode("latin-1") for name, value in headers if name == b"origin"],
+                )
+            except Refused as refused:
+                await _json({"error": refused.message}, refused.status)(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(orjson.dumps(value), status, media_type="application/json")
+
+
+async def _health(request: Request) -> Response:
+    return _json({"status": "healthy"})
+
+
+def _ready_page(gateway: Gateway) -> Page:
+    async def ready(request: Request) -> Response:
+        environments = {name: endpoint.environment.ready for name, endpoint in gateway.endpoints.items()}
+        is_ready = all(environments.values()) and not gateway.draining
+        page = {"ready": is_ready, "draining": gateway.draining, "environments": environments}
+        return _json(page, 200 if is_ready else 503)
+
+    return ready
+
+
+async def _schema(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in names():
+        return _json({"error": f"No schema {name[:60]!r}; published: {', '.join(names())}"}, 404)
+    return Response(raw(name), media_type="application/schema+json")

@@ -1,0 +1,101 @@
+"""The whole gateway in one process, independent of a transport: its environments, their kernels and MCP sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from openenv_gateway.mcp.kernel import Kernel
+from openenv_gateway.mcp.sessions import SessionTable
+from openenv_gateway.sessions.environment import Environment
+from openenv_gateway.settings import EnvironmentSettings, GatewaySettings
+
+log = logging.getLogger(__name__)
+
+SWEEP_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One environment with what answers for it."""
+
+    environment: Environment
+    kernel: Kernel
+    sessions: SessionTable
+
+
+class Gateway:
+    """Async context manager: leaving it ends every session and stops every server that was launched.
+
+    `endpoints` maps the environments' names, in the order of the settings.
+    """
+
+    def __init__(self, settings: GatewaySettings) -> None:
+        self.settings = settings
+        self.draining = False
+        self.endpoints = {environment.name: self._endpoint(environment) for environment in settings.environments}
+        self._sweeper: asyncio.Task[None] | None = None
+
+    def _endpoint(self, settings: EnvironmentSettings) -> Endpoint:
+        environment = Environment(settings)
+        sessions = SessionTable(environment.lanes, self.settings.session_idle_s, self.settings.max_sessions)
+        return Endpoint(environment, Kernel(environment, self.settings.page_size), sessions)
+
+    async def __aenter__(self) -> Self:
+        self._sweeper = asyncio.create_task(self._sweep(), name="sweeper of idle sessions and lanes")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.drain()
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            await asyncio.gather(self._sweeper, return_exceptions=True)
+        for endpoint in self.endpoints.values():
+            endpoint.sessions.close()
+        outcomes = await asyncio.gather(
+            *[endpoint.environment.close() for endpoint in self.endpoints.values()], return_exceptions=True
+        )
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                log.error("closing an environment failed: %s", outcome)
+
+    async def describe(self) -> None:
+        """Ask every environment for its tools, which launches a server where one must run. Raises the first failure."""
+        async with asyncio.TaskGroup() as tasks:
+            for endpoint in self.endpoints.values():
+                tasks.create_task(endpoint.environment.tools())
+
+    def drain(self) -> None:
+        """Readiness goes red and new lanes are refused; calls in flight go on."""
+        self.draining = True
+        for endpoint in self.endpoints.values():
+            endpoint.environment.lanes.drain()
+
+    @property
+    def busy(self) -> int:
+        """How many lanes have a call in flight."""
+        return sum(endpoint.environment.lanes.busy for endpoint in self.endpoints.values())
+
+    async def finish_calls(self, timeout_s: float) -> bool:
+        """Wait until no call is in flight, at most `timeout_s`. Returns whether all finished."""
+        deadline = asyncio.get_running_loop().time() + timeout_s
+        while self.busy:
+            if asyncio.get_running_loop().time() >= deadline:
+                return False
+            await asyncio.sleep(0.05)
+        return True
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_S)
+            for endpoint in self.endpoints.values():
+                try:
+                    endpoint.sessions.sweep()
+                    endpoint.environment.lanes.sweep()
+                except Exception:
+                    log.exception("sweeping %s failed", endpoint.environment.name)
