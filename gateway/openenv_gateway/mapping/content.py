@@ -1,0 +1,75 @@
+"""Pictures and sounds anywhere in a JSON value → MCP content blocks, with a marker left in their place. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from openenv_client.frames import JsonObject
+from openenv_gateway.mapping.encoded import media_block
+from openenv_gateway.mapping.images import declared_picture, nested_picture
+
+MARKER = "$content"
+"""`{"$content": 1}` stands where a picture was: the index of its block in the result's `content`."""
+
+MAX_BLOCKS = 20
+MAX_LETTERS = 16 * 2**20
+"""Bounds of one result: blocks, and base64 characters in all of them. What goes beyond stays data, and is cut like data."""
+
+
+class Gallery:
+    """The pictures and sounds of one result, in the order in which they were found; equal ones are kept once.
+
+    `first` is the index that the first block will have in `content`; whoever builds `content` puts `blocks` there. `present`
+    are the blocks at the beginning of `content`: a picture that is among them is pointed to there.
+    """
+
+    def __init__(self, first: int = 1, present: Sequence[JsonObject] = ()) -> None:
+        self.blocks: list[JsonObject] = []
+        self._first = first
+        self._index = {block["data"]: at for at, block in enumerate(present) if "data" in block}
+        self._letters = 0
+
+    def take(self, value: Any) -> Any:
+        """A copy of `value` in which every picture and sound is `{"$content": index}`; `value` itself is not changed.
+
+        Lists that begin and end with a number are not searched: they are data, and may be very long.
+        """
+        match value:
+            case str():
+                return self._place(media_block(value), value)
+            case list():
+                return self._take_array(value)
+            case dict():
+                return {key: self._take_field(value, key, item) for key, item in value.items()}
+        return value
+
+    def _take_field(self, owner: JsonObject, key: str, item: Any) -> Any:
+        if type(item) is list:
+            shape = owner.get(f"{key}_shape", owner.get("shape"))
+            block = None if shape is None else declared_picture(item, shape)
+            if block is not None:
+                return self._place(block, item)
+        return self.take(item)
+
+    def _take_array(self, values: list[Any]) -> Any:
+        if not values or (_is_number(values[0]) and _is_number(values[-1])):
+            return values
+        block = nested_picture(values)
+        return [self.take(item) for item in values] if block is None else self._place(block, values)
+
+    def _place(self, block: JsonObject | None, raw: Any) -> Any:
+        if block is None:
+            return raw
+        data = block["data"]
+        if data not in self._index:
+            if len(self.blocks) == MAX_BLOCKS or self._letters + len(data) > MAX_LETTERS:
+                return raw
+            self._index[data] = self._first + len(self.blocks)
+            self._letters += len(data)
+            self.blocks.append(block)
+        return {MARKER: self._index[data]}
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float)
