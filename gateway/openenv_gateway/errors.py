@@ -12,6 +12,7 @@
     ├── QueueTimeout           no environment session became free in time
     ├── Draining               the gateway is stopping and takes no new lanes
     ├── ResetForbidden         exposure "agent": the agent may not reset
+    ├── UnusableSchema         an environment's schema that cannot be shown or checked (told when its tools are built)
     └── ConfigError            all faults of a configuration at once
 
 Every class carries `code`, `retryable` and `next_step` as the client's errors do; `mapping.failures` is the one place that
@@ -20,7 +21,8 @@ turns either tree into what an agent reads.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 class GatewayError(Exception):
@@ -44,10 +46,15 @@ class UnknownTool(GatewayError):
 
 
 class InvalidArguments(GatewayError):
-    """Arguments that the tool's schema refuses. Nothing was sent to the environment."""
+    """Arguments that the tool's schema refuses. Nothing was sent to the environment. `errors` are the fields at fault, one
+    object each, where they are known one by one."""
 
     code = "INVALID_ARGUMENTS"
     next_step = "Correct the arguments and call again; the environment was not touched."
+
+    def __init__(self, message: str, *, errors: Sequence[Mapping[str, Any]] = (), next_step: str | None = None) -> None:
+        super().__init__(message, next_step=next_step)
+        self.errors = tuple(errors)
 
 
 class UnknownHandle(GatewayError):
@@ -120,6 +127,13 @@ class ResetForbidden(GatewayError):
 
     code = "RESET_FORBIDDEN"
     next_step = "Resetting is the operator's: serve the environment with exposure = \"full\" to let agents reset."
+
+
+class UnusableSchema(GatewayError):
+    """An environment's JSON Schema that is malformed, refers elsewhere, or is too deep or too big. Told when tools are built."""
+
+    code = "UNUSABLE_SCHEMA"
+    next_step = "Correct the schema in the environment's action or tool; the gateway checks it again when it starts."
 
 
 class ConfigError(GatewayError):

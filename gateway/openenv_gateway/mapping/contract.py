@@ -1,0 +1,91 @@
+"""What one tool's arguments must be: the original schema that decides, the rewritten one that is advertised, and the way from
+arguments to what the environment takes. Pure; compiled once, when tools are built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from openenv_client.frames import JsonObject
+from openenv_gateway.mapping.alternatives import Alternatives
+from openenv_gateway.mapping.examples import Examples, NoExample
+from openenv_gateway.mapping.faults import Budget, Fault, TooMuchWork
+from openenv_gateway.mapping.fitting import Fitter, Unfit
+from openenv_gateway.mapping.references import Document, Schema
+from openenv_gateway.mapping.schemas import advertise
+from openenv_gateway.mapping.shapes import joined, without
+from openenv_gateway.mapping.validation import Validator
+
+
+class Contract:
+    """The arguments of one tool.
+
+    `schema` is a part of `document`, or built from its parts. Optional properties that are `hidden` are accepted and not
+    advertised; `fill` is what the gateway itself adds (the discriminator of a variant). `noun` is what keys beyond the declared
+    ones are called. Raises UnusableSchema if the schema accepts no object or cannot be advertised.
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        schema: JsonObject,
+        *,
+        hidden: Callable[[str, Schema], bool] = lambda name, schema: False,
+        fill: Mapping[str, Any] | None = None,
+        noun: str = "arguments",
+    ) -> None:
+        try:
+            self._prepare(document, schema, hidden, dict(fill or {}), noun)
+        except RecursionError:
+            raise document.unusable("its references are nested too deeply") from None
+
+    def _prepare(
+        self, document: Document, schema: JsonObject, hidden: Callable[[str, Schema], bool], fill: JsonObject, noun: str
+    ) -> None:
+        alternatives, validator = Alternatives(document), Validator(document)
+        forms = [form for form in alternatives.of(schema) if form.type == "object"]
+        if not forms:
+            raise document.unusable("it accepts no object, and arguments are always an object")
+        whole = joined(forms)
+        optional = whole.get("properties", {}).keys() - set(whole.get("required", ()))
+        self.keywords = without(whole, lambda name, child: name in fill or (name in optional and hidden(name, child)))
+        self.fill = fill
+        declared, listed = whole.get("properties", {}), self.keywords.get("properties", {})
+        self._unlisted = frozenset([*fill, *(name for name in declared if name not in listed)])
+        advertised = advertise(document, alternatives, self.keywords, noun)
+        self.advertised = advertised.schema
+        self._translates = advertised.translates
+        self._check = validator.check(schema)
+        self._fitter = Fitter(alternatives, validator)
+        self._examples = Examples(alternatives, validator)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every argument name that means something to this tool, advertised or not."""
+        return frozenset(self.advertised["properties"]) | frozenset(self.keywords.get("properties", ())) | self._unlisted
+
+    def read(self, arguments: Mapping[str, Any]) -> JsonObject:
+        """What the environment takes for these arguments. Raises Unfit if the original schema refuses them, and if finding
+        that out takes too much work. Never returns the mapping that was given."""
+        budget = Budget()
+        try:
+            plain = {**self.fill, **arguments}
+            if not self._translates and self._check(plain, budget) is None:
+                return plain
+            given = {name: item for name, item in arguments.items() if item is not None or name not in self._unlisted}
+            fitted = {**self.fill, **self._fitter.fit(self.keywords, given, budget)}
+            fault = self._check(fitted, budget)
+        except (TooMuchWork, RecursionError):
+            raise Unfit(Fault("arguments that are smaller or less deeply nested", "more than can be checked")) from None
+        if fault:
+            raise Unfit(fault)
+        return fitted
+
+    def example(self) -> JsonObject | None:
+        """Arguments that `read` accepts, as an agent would give them; None if none were found."""
+        try:
+            example = self._examples.object(self.keywords)
+            self.read(example)
+        except (NoExample, Unfit, TooMuchWork, RecursionError):
+            return None
+        return example

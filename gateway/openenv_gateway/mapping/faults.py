@@ -1,0 +1,73 @@
+"""Why a value does not satisfy a schema, and how much work may go into finding out. Pure.
+
+Schemas come from environments and values from agents: neither may make a call hang, so every check spends from a budget.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from openenv_gateway.mapping.equality import type_of
+
+WORK = 1_000_000
+"""What one call may spend: about one unit per value, branch and reference visited; well under a second in all."""
+
+MAX_SHOWN = 200
+"""Characters of a value that an error shows."""
+
+
+class TooMuchWork(Exception):
+    """The budget is spent: the value is too large, or the schema branches too often on it."""
+
+
+class Budget:
+    """Counts down the work of one call. `spend` raises TooMuchWork when nothing is left."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, left: int = WORK) -> None:
+        self.left = left
+
+    def spend(self, work: int) -> None:
+        self.left -= work
+        if self.left < 0:
+            raise TooMuchWork
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The first thing that is wrong: `expected` at `path` (keys and indices from the root), where `found` came."""
+
+    expected: str
+    found: Any
+    path: tuple[str | int, ...] = ()
+
+    def under(self, key: str | int) -> Fault:
+        """The same fault, seen from one level further out."""
+        return replace(self, path=(key, *self.path))
+
+    @property
+    def place(self) -> str:
+        """The path as people write it: `moves[0].column`; empty for the whole value."""
+        text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in self.path)
+        return shortened(text.removeprefix("."))
+
+
+Check = Callable[[Any, Budget], Fault | None]
+"""None if the value satisfies the schema that the check was made of. Raises TooMuchWork."""
+
+
+def shown(value: Any) -> str:
+    """A value for an error message: its JSON, cut at MAX_SHOWN characters, and its type."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        text = f"a value that cannot be shown ({type(value).__name__})"
+    return f"{shortened(text)} ({type_of(value)})"
+
+
+def shortened(text: str, limit: int = MAX_SHOWN) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
