@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Annotated, Any, Literal, Union
+from typing import Annotated, Any, Literal
 
 from framework import serve
 from openenv.core.env_server import Action, Environment, Observation, State
@@ -53,7 +53,7 @@ class ShapesAction(RootModel[Annotated[DrawCircle | DrawRectangle | Finish, Fiel
     """One thing to do, told apart by its kind."""
 
 
-class PlainShapesAction(RootModel[Union[Paint, Erase]]):
+class PlainShapesAction(RootModel[Paint | Erase]):
     """One thing to do, told apart by its fields."""
 
 

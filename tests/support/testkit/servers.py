@@ -85,6 +85,13 @@ class Server:
         """Wait until the process has ended by itself; its exit status. Raises subprocess.TimeoutExpired."""
         return self._process.wait(timeout_s)
 
+    def wait_for_output(self, text: str, timeout_s: float = 10.0) -> str:
+        """Wait until it has printed the text; all output so far. Raises TimeoutError if it does not in time."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: text in "".join(self._lines), timeout_s):
+                raise TimeoutError(f"{text!r} was not printed within {timeout_s:g} s:\n{''.join(self._lines)[-4000:]}")
+        return self.log()
+
     def wait_until_serving(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Wait until it accepts connections and `/health` answers 200. Raises ServerFailed with its output."""
         deadline = time.monotonic() + timeout_s
