@@ -181,6 +181,12 @@ def test_a_name_used_twice_is_told_with_both_sources_and_a_way_out() -> None:
     )
 
 
+def test_credentials_in_a_source_are_not_repeated_with_its_name() -> None:
+    with pytest.raises(ConfigError) as caught:
+        from_specs(["a=uv:git+https://s3cret@h/one", "a=uv:git+https://s3cret@h/two"])
+    assert "s3cret" not in str(caught.value) and "uv:git+https://…@h/two" in str(caught.value)
+
+
 def test_the_faults_of_all_specs_come_together() -> None:
     with pytest.raises(ConfigError) as caught:
         from_specs(["demo?max_servers=0", "demo", "demo", "http://a:s3cret@h"], port=-1, host="")

@@ -13,7 +13,7 @@ from openenv_gateway.environment_options import is_table, parts
 from openenv_gateway.errors import ConfigError
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
-from openenv_gateway.spec import NAME, bad_name, parse_spec, require_supported, unsupported
+from openenv_gateway.spec import NAME, bad_name, parse_spec, portable_spec, require_supported, unsupported
 
 FLAT = [option for option in parts() if not is_table(option)]
 
@@ -124,7 +124,7 @@ def test_any_name_fit_for_a_url_is_taken_as_it_is(name: str) -> None:
     assert parse_spec(f"{name}=demo").name == name
 
 
-@given(st.text(max_size=40).filter(lambda text: "\0" not in text))
+@given(st.text(max_size=40) | st.sampled_from(["~nobody", "a" * 5000, "/root/x", "cmd:run?cwd=~nobody"]))
 def test_any_text_is_a_spec_or_a_config_error(text: str) -> None:
     try:
         assert NAME.fullmatch(parse_spec(text).name)
@@ -136,6 +136,27 @@ def test_any_text_is_a_spec_or_a_config_error(text: str) -> None:
 def test_numbers_come_back_as_written(seconds: float, count: int) -> None:
     read = parse_spec(f"demo?step_timeout_s={quote(str(seconds))}&max_servers={count}")
     assert (read.timeouts.step_s, read.pool.max_servers) == (seconds, count)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "demo", "a=demo?step_timeout_s=0.1&max_servers=2", "http://h:1/x?exposure=agent",
+        "cmd:run?cwd=sub%26x%20y&late_reply_s=0", "cmd:run a?b",
+        "cmd:run http://x/?app=1?lane_queue=16", "uv:plain?app=server.app:app", "echo_env", "docker:r:5000/a:b",
+    ],
+)  # fmt: skip
+def test_a_portable_spec_means_the_same_from_any_folder(text: str, tmp_path: Path) -> None:
+    for name in ("echo_env", "plain"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "openenv.yaml").touch()
+    assert parse_spec(portable_spec(text, folder=tmp_path), folder=Path("/nowhere")) == parse_spec(text, folder=tmp_path)
+
+
+def test_a_portable_spec_names_its_environment_and_keeps_what_was_given(tmp_path: Path) -> None:
+    assert portable_spec("cmd:run {port}?cwd=sub&max_servers=2", folder=tmp_path) == (
+        f"sub=cmd:run {{port}}?cwd={tmp_path}/sub&max_servers=2"
+    )
 
 
 @pytest.mark.parametrize("text", ["demo", "http://h:1", "cmd:run {port}", "uv:git+https://h/a"])

@@ -169,8 +169,8 @@ def _duplicates(environments: Sequence[EnvironmentSettings]) -> list[str]:
         other = first.setdefault(environment.name, environment)
         if other is not environment:
             faults.append(
-                f'the name "{environment.name}" is used twice, by {other.source} and {environment.source}: '
-                f"give one another name, for example {environment.name}-2={environment.source}"
+                f'the name "{environment.name}" is used twice, by {_source(other)} and {_source(environment)}: '
+                f"give one another name, for example {environment.name}-2={_source(environment)}"
             )
     return faults
 

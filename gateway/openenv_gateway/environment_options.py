@@ -17,6 +17,7 @@ from typing import Any, Literal
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.schema_words import Part, fits, misfit
 from openenv_gateway.settings import EnvironmentSettings, PoolSettings, Source, SourceKind, Timeouts
+from openenv_gateway.sources import seen_from
 from openenv_gateway_schemas import load
 
 Room = Literal["source", "mapping", "timeouts", "pool", "environment"]
@@ -98,7 +99,7 @@ def build(name: str, source: Source, values: Mapping[str, Any], folder: Path) ->
     fields: dict[Room, dict[str, Any]] = {"source": {}, "mapping": {}, "timeouts": {}, "pool": {}, "environment": {}}
     for option, value in values.items():
         room, field = PLACES[option]
-        fields[room][field] = folder / Path(value).expanduser() if option == "cwd" else _settled(parts()[option], value)
+        fields[room][field] = seen_from(folder, value) if option == "cwd" else _settled(parts()[option], value)
     return EnvironmentSettings(
         name=name,
         source=replace(source, **fields["source"]),

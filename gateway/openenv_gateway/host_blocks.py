@@ -32,7 +32,7 @@ PLACES: Mapping[Host, str] = MappingProxyType({
 })
 """Where each block goes."""
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class Way:
 
 
 def block(
-    host: Host, name: str, *, url: str | None = None, command: Sequence[str] | None = None, opening: Opening = "reset"
+    host: str, name: str, *, url: str | None = None, command: Sequence[str] | None = None, opening: Opening = "reset"
 ) -> str:
-    """The text for one host, ending with a line break. PLACES says where it goes.
+    """The text for one of HOSTS, without a line break at its end. PLACES says where it goes.
 
     `name` is what the host will call the server; exactly one of `url` (the environment's MCP URL) and `command` is given.
     `opening` is the tool with which a session starts: "observe" where exposure "agent" leaves no reset. Raises ConfigError
@@ -64,8 +64,8 @@ def block(
     if (url is None) == (not command):
         raise _impossible(host, "needs either the URL of a served environment or a command to launch, not both")
     if not NAME.fullmatch(name):
-        raise _impossible(host, f'the name "{name}" must be 1 to 64 letters, digits, hyphens and underscores, a letter or digit first')
-    return BLOCKS[host](Way(name, url, tuple(command or ()), opening)).rstrip("\n") + "\n"
+        raise _impossible(host, f'the name "{name}" must be 1 to 64 letters, digits, underscores and hyphens, no hyphen first')
+    return BLOCKS[host](Way(name, url, tuple(command or ()), opening)).rstrip("\n")
 
 
 def _claude_code(way: Way) -> str:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 CURL = r"""
 # One POST is enough: ?session=NAME names your session, and the name brings you back to it.
-curl -s @NAMED@ \
+curl -s -w '\n' @NAMED@ \
   -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
   -d '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"@TOOL@","arguments":{}}}'
 
 # What else can be called, with its arguments:
-curl -s @NAMED@ \
+curl -s -w '\n' @NAMED@ \
   -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
   -d '{"jsonrpc":"2.0","id":2,"method":"tools/list"}'
 
@@ -21,7 +21,7 @@ MCP_SESSION=$(curl -s -D - -o /dev/null @URL@ \
 curl -s @URL@ -H "Mcp-Session-Id: $MCP_SESSION" -H 'MCP-Protocol-Version: 2025-11-25' \
   -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
   -d '{"jsonrpc":"2.0","method":"notifications/initialized"}'
-curl -s @URL@ -H "Mcp-Session-Id: $MCP_SESSION" -H 'MCP-Protocol-Version: 2025-11-25' \
+curl -s -w '\n' @URL@ -H "Mcp-Session-Id: $MCP_SESSION" -H 'MCP-Protocol-Version: 2025-11-25' \
   -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \
   -d '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"@TOOL@","arguments":{}}}'
 """.lstrip()  # noqa: E501  (a JSON body is one line)

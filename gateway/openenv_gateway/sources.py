@@ -5,6 +5,7 @@ Looks at the file system in one place: a `uv:` path, and a bare path, must be fo
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Mapping
@@ -50,6 +51,11 @@ def parse_source(text: str, folder: Path) -> Source:
     if colon and prefix in READERS:
         return _read(prefix, target.strip(), folder)
     return _folder_source(text, folder)
+
+
+def seen_from(folder: Path, path: str) -> Path:
+    """A path as the user wrote it, `~` and all, seen from a folder."""
+    return folder / os.path.expanduser(path)  # unlike Path.expanduser, it leaves ~nobody as it is
 
 
 def default_name(source: Source) -> str:
@@ -104,8 +110,8 @@ def _project(target: str, folder: Path) -> str:
         if "://" not in target:
             raise BadSource("a git source is written uv:git+https://HOST/REPOSITORY")
         return target
-    path = folder / Path(target).expanduser()
-    if not path.is_dir():
+    path = seen_from(folder, target)
+    if not os.path.isdir(path):
         raise BadSource(f"there is no folder {path}")
     return str(path)
 
@@ -120,8 +126,8 @@ def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str, Path], str]
 
 
 def _folder_source(text: str, folder: Path) -> Source:
-    path = folder / Path(text).expanduser()
-    if text and path.is_dir():
+    path = seen_from(folder, text)
+    if text and os.path.isdir(path):  # unlike Path.is_dir, it takes any text: too long, with NUL, not allowed
         if (path / MANIFEST).is_file():
             return Source("uv", str(path))
         raise BadSource(f"the folder {path} has no {MANIFEST}; write uv:{text} if it is an environment all the same")

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from openenv_gateway.environment_options import build, from_text, is_table, misplaced, parts
 from openenv_gateway.errors import ConfigError
@@ -72,6 +72,20 @@ def read_spec(text: str, *, folder: Path | None = None) -> Spec:
     if faults or source is None:
         raise ConfigError(f"environment {hidden_credentials(text)}", faults)
     return Spec(name or default_name(build("", source, values, folder).source), source, values, folder)
+
+
+def portable_spec(text: str, *, folder: Path | None = None) -> str:
+    """The same spec with its name written out and its folders absolute: it means the same wherever it is pasted.
+
+    Raises ConfigError as parse_spec does.
+    """
+    spec = read_spec(text, folder=folder)
+    values = dict(spec.values)
+    if "cwd" in values:
+        values["cwd"] = str(spec.settings().source.cwd)
+    options = "&".join(f"{option}={quote(_text(value), safe='/:')}" for option, value in values.items())
+    source = f"{spec.name}={spec.source}"
+    return f"{source}?{options}" if options else source
 
 
 def bad_name(name: str) -> str:
@@ -148,6 +162,10 @@ def _read_option(option: str, equals: str, text: str) -> Any:
     if not equals:
         raise ValueError(f"no value; write {option}=VALUE")
     return from_text(option, text)
+
+
+def _text(value: Any) -> str:
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
 def _flat() -> list[str]:
