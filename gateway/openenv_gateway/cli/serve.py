@@ -78,7 +78,7 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-class _Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     """uvicorn without its signal handling: a signal here first drains the gateway."""
 
     @contextlib.contextmanager
@@ -89,7 +89,7 @@ class _Server(uvicorn.Server):
 class _Stop:
     """What signals do: the first drains and stops, the second stops at once."""
 
-    def __init__(self, gateway: Gateway, server: _Server, drain_timeout_s: float) -> None:
+    def __init__(self, gateway: Gateway, server: HttpServer, drain_timeout_s: float) -> None:
         self._gateway, self._server, self._drain_timeout_s = gateway, server, drain_timeout_s
         self._starting: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
@@ -133,7 +133,7 @@ async def _serve(settings: GatewaySettings, listener: socket.socket, as_json: bo
             server_header=False,
             timeout_graceful_shutdown=2,
         )
-        server = _Server(config)
+        server = HttpServer(config)
         stop = _Stop(gateway, server, settings.drain_timeout_s)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

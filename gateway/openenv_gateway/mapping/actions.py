@@ -63,7 +63,7 @@ def _object(arguments: object) -> Mapping[str, Any]:
 def _message(tool: Tool, fault: Fault) -> str:
     place = f" at {fault.place}" if fault.place else ""
     text = f"The arguments do not fit the tool {tool.name}:{place} expected {fault.expected}, got {shown(fault.found)}."
-    example = tool.contract.example()
+    example = tool.contract.example([key for key in fault.path[:1] if isinstance(key, str)])
     if example is not None:
         shape = json.dumps(example, ensure_ascii=False)
         text += f" Arguments that would pass: {shape}" if len(shape) <= MAX_EXAMPLE else ""

@@ -12,7 +12,7 @@ from typing import Any
 from openenv_client.frames import JsonObject
 from openenv_gateway.mapping.equality import identity
 from openenv_gateway.mapping.faults import Budget, Check, Fault, shortened
-from openenv_gateway.mapping.patterns import Pattern, read_pattern
+from openenv_gateway.mapping.patterns import read_pattern
 from openenv_gateway.mapping.references import Schema
 
 Compile = Callable[[Schema], Check]
@@ -38,7 +38,8 @@ def members(schema: JsonObject, compile: Compile) -> Check:
     declared = {name: compile(child) for name, child in schema.get("properties", {}).items()}
     patterned = [(read_pattern(source), compile(child)) for source, child in schema.get("patternProperties", {}).items()]
     rest = schema.get("additionalProperties", True)
-    closed, others = rest is False, compile(rest)
+    unreadable = any(pattern is None for pattern, _ in patterned)  # it might match any name: the environment decides
+    closed, rests = rest is False, () if unreadable else (compile(rest),)
     known = f"only known properties: {_listed(list(declared)) or 'none at all'}"
 
     def checks_for(name: str) -> list[Check]:
@@ -53,20 +54,15 @@ def members(schema: JsonObject, compile: Compile) -> Check:
         budget.spend(len(value))
         for name, item in value.items():
             checks = checks_for(name) if patterned else [declared[name]] if name in declared else ()
-            if not checks and closed and not _may_match(patterned, name):
+            if not checks and closed and not unreadable:
                 return Fault(known, name)
-            for one in checks or (others,):
+            for one in checks or rests:
                 fault = one(item, budget)
                 if fault:
                     return fault.under(name)
         return None
 
     return check
-
-
-def _may_match(patterned: list[tuple[Pattern | None, Check]], name: str) -> bool:
-    """Whether a pattern that nobody here can read might have allowed the name: then the environment decides."""
-    return any(pattern is None for pattern, _ in patterned)
 
 
 def property_names(schema: JsonObject, compile: Compile) -> Check:

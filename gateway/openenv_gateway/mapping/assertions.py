@@ -7,7 +7,9 @@ Each maker takes the keyword's value and returns a check that accepts every valu
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 from openenv_gateway.mapping.equality import identity, type_of
@@ -72,12 +74,15 @@ def multiple_of(factor: float) -> Check:
     """The number is a whole multiple of `factor`."""
 
     def is_multiple(value: float) -> bool:
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
         if isinstance(factor, int) and isinstance(value, int):
             return value % factor == 0
         try:
-            return (value / factor).is_integer()
-        except OverflowError:  # beyond the range of floats no fraction is left
-            return True
+            quotient = value / factor
+        except OverflowError:
+            quotient = math.inf
+        return quotient.is_integer() if math.isfinite(quotient) else Fraction(value) % Fraction(factor) == 0
 
     def check(value: Any, budget: Budget) -> Fault | None:
         return None if not _is_number(value) or is_multiple(value) else Fault(f"a multiple of {factor:g}", value)

@@ -31,8 +31,8 @@ def text_block(text: str) -> JsonObject:
 
 
 def content_blocks(content: list[Any]) -> list[JsonObject]:
-    """One block per item of `content`, in order."""
-    return [_block(item) for item in content]
+    """One block per item of `content`, in order; empty texts, which models' services refuse, are left out."""
+    return [block for block in map(_block, content) if block.get("text") != ""]
 
 
 def unpack_texts(blocks: list[JsonObject], gallery: Gallery) -> list[JsonObject]:

@@ -110,7 +110,7 @@ def _failed(outcome: Outcome, call: Call) -> JsonObject:
         failure = tool_failure(outcome.error, call.action)
         texts = [text_block(failure_text(failure))]
     else:
-        blocks = [block for block in content_blocks(outcome.content) if block["type"] == "text" and block["text"]]
+        blocks = [block for block in content_blocks(outcome.content) if block["type"] == "text"]
         texts = blocks or [text_block(encode({"result": outcome.value}).decode())]
         failure = reported_failure(cap_text(texts[0]["text"], 2000), call.action)
     members = {**_members(call, None), **call.notes.shown(call.options)}

@@ -56,7 +56,7 @@ def told_action(action: JsonObject | None) -> JsonObject:
 
 
 def _generic(error: Any, _: JsonObject) -> Failure:
-    return _failure(error, words(error) or type(error).__name__)
+    return _failure(error, words(error))
 
 
 def _with_action(error: Any, action: JsonObject) -> Failure:
@@ -113,7 +113,8 @@ def _launch(error: environment.LaunchFailed, _: JsonObject) -> Failure:
 
 
 def _failure(error: Any, cause: str, **details: Any) -> Failure:
-    return Failure(error.code, "", cause, error.retryable, error.next_step, details)
+    cause = cause or type(error).__name__
+    return Failure(error.code, cause, cause, error.retryable, error.next_step, details)
 
 
 def _field_errors(errors: Iterable[Any]) -> JsonObject:

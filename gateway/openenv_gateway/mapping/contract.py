@@ -3,7 +3,7 @@ arguments to what the environment takes. Pure; compiled once, when tools are bui
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from openenv_client.frames import JsonObject
@@ -81,11 +81,15 @@ class Contract:
             raise Unfit(fault)
         return fitted
 
-    def example(self) -> JsonObject | None:
-        """Arguments that `read` accepts, as an agent would give them; None if none were found."""
-        try:
-            example = self._examples.object(self.keywords)
-            self.read(example)
-        except (NoExample, Unfit, TooMuchWork, RecursionError):
-            return None
-        return example
+    def example(self, also: Collection[str] = ()) -> JsonObject | None:
+        """Arguments that `read` accepts, as an agent would give them: the required ones and those named in `also`; if there
+        are none of either, all. None if none were found."""
+        optional = () if self.keywords.get("required") else self.keywords.get("properties", ())
+        for names in (also or optional, ()):
+            try:
+                example = self._examples.object(self.keywords, names)
+                self.read(example)
+            except (NoExample, Unfit, TooMuchWork, RecursionError):
+                continue
+            return example
+        return None

@@ -6,7 +6,7 @@ An example is a proposal: whoever shows one checks it first (see `contract`), so
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from openenv_client.frames import JsonObject
@@ -36,13 +36,13 @@ class Examples:
         self._alternatives = alternatives
         self._validator = validator
 
-    def object(self, keywords: JsonObject, level: int = 0) -> JsonObject:
-        """An object with its required properties only. Raises NoExample."""
+    def object(self, keywords: JsonObject, also: Collection[str] = (), level: int = 0) -> JsonObject:
+        """An object with its required properties, and those named in `also`. Raises NoExample."""
         shape = shape_of(keywords)
         return {
             name: self._value(shape.properties[original], level + 1)
             for name, original in shape.names.items()
-            if original in shape.required
+            if original in shape.required or original in also
         }
 
     def _value(self, schema: Schema, level: int) -> Any:
@@ -57,7 +57,7 @@ class Examples:
 
     def _form(self, form: Alternative, level: int) -> Any:
         if form.type == "object" and "enum" not in form.keywords:
-            return self.object(form.keywords, level)
+            return self.object(form.keywords, level=level)
         check = self._validator.check(form.keywords)
         for candidate in self._candidates(form, level):
             if check(candidate, Budget()) is None:

@@ -12,8 +12,8 @@ from openenv_gateway.mapping.cuts import encode
 class Failure:
     """What happened, why, and what to do next.
 
-    `code` is stable, `[A-Z][A-Z0-9_]*`. `message` are the environment's own words where they differ from the cause, else
-    empty. `details` are the optional members of the error data: retry_after_s, errors, action, log.
+    `code` is stable, `[A-Z][A-Z0-9_]*`. `message` are the environment's own words where it said any, else the cause again.
+    `details` are the optional members of the error data: retry_after_s, errors, action, log.
     """
 
     code: str
@@ -32,7 +32,7 @@ def error_data(failure: Failure) -> JsonObject:
         "cause": failure.cause,
         "next_step": failure.next_step,
     }
-    if failure.message:
+    if failure.message != failure.cause:
         data["message"] = failure.message
     return {**data, **failure.details}
 

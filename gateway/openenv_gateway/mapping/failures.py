@@ -10,6 +10,7 @@ from openenv_client.frames import JsonObject
 from openenv_gateway.errors import UnknownTool
 from openenv_gateway.mapping.blocks import text_block
 from openenv_gateway.mapping.causes import DESCRIBE, stable_code, told_action, words
+from openenv_gateway.mapping.content import Gallery
 from openenv_gateway.mapping.cuts import cut, encode
 from openenv_gateway.mapping.failure import Failure, error_data, failure_text
 from openenv_gateway.mapping.notes import Notes, late_meta
@@ -34,6 +35,9 @@ MAX_NOTES = 20_000
 """Bytes of the notes in a failure's text: a late outcome may hold a whole screen."""
 
 _NO_NOTES, _DEFAULTS = Notes(), MappingOptions()
+_CAUSE = "The gateway itself failed; what was sent to the environment may have been carried out."
+_INTERNAL_NEXT = "Ask for the state before acting again. The operator finds the exception in the gateway's log."
+_INTERNAL = Failure("INTERNAL_ERROR", _CAUSE, _CAUSE, False, _INTERNAL_NEXT)
 _TRY_AGAIN = "Read the message, correct the call and try again; the episode goes on."
 _NEXT = {
     "tool_not_found": "Call tools/list and use one of its names.",
@@ -50,13 +54,7 @@ def failure_of(error: Exception, *, action: JsonObject | None = None) -> Failure
     for kind in type(error).__mro__:
         if kind in DESCRIBE:
             return DESCRIBE[kind](error, told_action(action))
-    return Failure(
-        code="INTERNAL_ERROR",
-        message="",
-        cause="The gateway itself failed; what was sent to the environment may have been carried out.",
-        retryable=False,
-        next_step="Ask for the state before acting again. The operator finds the exception in the gateway's log.",
-    )
+    return _INTERNAL
 
 
 def tool_failure(error: JsonObject, action: JsonObject | None = None) -> Failure:
@@ -80,14 +78,16 @@ def protocol_code(failure: Failure) -> int | None:
 def failure_result(
     failure: Failure, notes: Notes = _NO_NOTES, *, options: MappingOptions = _DEFAULTS, latest_uri: str | None = None
 ) -> JsonObject:
-    """The isError result: text only, since hosts that check outputSchema would show a schema error instead of this one."""
+    """The isError result: no structuredContent, since hosts that check outputSchema would show a schema error instead of this
+    one. All is in one text; only pictures of a late outcome follow it. `notes` as in a result."""
     lines = [failure_text(failure)]
     if failure.code == EpisodeLost.code:
         lines += _lost(notes)
-    shown = cut(notes.shown(options), MAX_NOTES, latest_uri)
+    gallery = Gallery()
+    shown = cut(gallery.take(notes.shown(options)), MAX_NOTES, latest_uri)
     lines += [f"{key}: {value if isinstance(value, str) else encode(value).decode()}" for key, value in shown.items()]
     meta = {**notes.meta(), **late_meta(notes.late, options), ERROR: error_data(failure)}
-    return {"content": [text_block("\n".join(lines))], "isError": True, "_meta": meta}
+    return {"content": [text_block("\n".join(lines)), *gallery.blocks], "isError": True, "_meta": meta}
 
 
 def _lost(notes: Notes) -> list[str]:

@@ -136,7 +136,7 @@ def _no_constant(name: str) -> NoReturn:
 
 def _with_escape(shape: Shape, value: JsonObject) -> JsonObject:
     """The object with the keys from its escape beside its own, which win. An escape that is null or blank has none."""
-    if shape.escape is None or shape.escape not in value:
+    if shape.escape not in value:
         return value
     given = value[shape.escape]
     own = {name: item for name, item in value.items() if name != shape.escape}

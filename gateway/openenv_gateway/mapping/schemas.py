@@ -5,8 +5,8 @@ advertised schema therefore uses the least common form: objects with `properties
 references, no composition at the root, no booleans, no empty schemas, no tuples, names of letters, digits and underscores.
 It accepts at least what the original accepts, save for what is said below; the original decides (see `contract`).
 
-Narrower than the original, on purpose: recursion is shown MAX_LEVELS deep, after which an object or a JSON text stands for the
-rest; arrays without `items` are shown with items that are no arrays; keys of other names than letters, digits and underscores
+Narrower than the original, on purpose: recursion is shown MAX_LEVELS deep, after which any object, or its JSON text, stands for
+the rest; arrays without `items` are shown with items that are no arrays; keys of other names than letters, digits and underscores
 are shown under names made of these.
 """
 
@@ -36,6 +36,7 @@ _LIMITS = {
     "array": ("minItems", "maxItems"),
 }
 _ENUMERABLE = ("string", "integer", "number", "boolean")
+_WHOLE_WORDS = "The keys and values of this object, as a JSON object in a string."
 _ESCAPE_WORDS = "A JSON object in a string, with any further {what} that are not listed here."
 
 Path = tuple[str, ...]
@@ -87,7 +88,7 @@ class _Rewriter:
             if shown is not None:
                 properties[name] = shown
         required = [name for name in properties if shape.names[name] in shape.required]
-        if shape.escape:
+        if shape.open:
             properties[shape.escape] = self._escape(shape, keywords, noun)
         return {"type": "object", "properties": properties, **({"required": required} if required else {})}
 
@@ -106,7 +107,7 @@ class _Rewriter:
 
     def _escape(self, shape: Shape, keywords: JsonObject, noun: str) -> JsonObject:
         rest = keywords.get("additionalProperties")
-        words = _ESCAPE_WORDS.format(what=noun)
+        words = _ESCAPE_WORDS.format(what=noun) if shape.names else _WHOLE_WORDS
         if isinstance(rest, dict) and rest:
             words += f" Each is {kind_of(self._alternatives, rest)}."
         return {"type": "string", "description": words}
@@ -118,12 +119,12 @@ class _Rewriter:
         forms = self._alternatives.of(schema)
         shown: dict[Any, JsonObject] = {}
         for form in forms:
-            for branch in self._branches(form, path, described=len(forms) > 1):
-                shown[identity(branch)] = branch
+            branch = self._form(form, path, described=len(forms) > 1)
+            shown[identity(branch)] = branch
         branches = list(shown.values())
         return {"anyOf": branches} if len(branches) > 1 else branches[0] if branches else None
 
-    def _branches(self, form: Alternative, path: Path, described: bool) -> list[JsonObject]:
+    def _form(self, form: Alternative, path: Path, described: bool) -> JsonObject:
         self._parts += 1
         path += form.references
         if any(path.count(reference) > self._levels for reference in form.references):
@@ -131,7 +132,7 @@ class _Rewriter:
         branch = self._branch(form, path)
         if described and form.type == "object" and isinstance(form.keywords.get("description"), str):
             branch["description"] = _prose(form.keywords["description"])
-        return [branch]
+        return branch
 
     def _branch(self, form: Alternative, path: Path) -> JsonObject:
         keywords = form.keywords
@@ -163,15 +164,12 @@ class _Rewriter:
         kinds: list[JsonObject] = [{"type": name} for name in ("string", "number", "boolean", "null")]
         return {"anyOf": [*kinds, self.object({"type": "object"}, path)]}
 
-    def _cut(self, name: str, path: Path) -> list[JsonObject]:
-        """What stands for a recursive value beyond the levels shown: the value itself, loosely, or its JSON text."""
-        words = "The same again, one level deeper"
-        text = {"type": "string", "description": f"{words}, as JSON in a string."}
+    def _cut(self, name: str, path: Path) -> JsonObject:
+        """What stands for a recursive value beyond the levels shown: any object, which takes its JSON text as well."""
         if name == "object":
-            return [{"type": "object", "properties": {}, "description": f"{words}."}, text]
-        if name == "array":
-            return [{"type": "array", "items": self._any_item(path), "description": f"{words}."}, text]
-        return [{"type": name}]
+            self.translates = True
+            return {**self.object({"type": "object"}, path), "description": "The same again, one level deeper."}
+        return {"type": "array", "items": self._any_item(path)} if name == "array" else {"type": name}
 
 
 def _prose(said: object) -> str | None:

@@ -20,17 +20,18 @@ ESCAPE = "options_json"
 @dataclass(frozen=True, slots=True)
 class Shape:
     """`names`: advertised name → original name. `properties`: original name → schema. `required`: original names. `escape`:
-    the name of the argument for further keys, None for a closed object."""
+    the name of the argument for further keys, advertised if the object is `open`, understood anyway."""
 
     names: dict[str, str]
     properties: dict[str, Schema]
     required: frozenset[str]
-    escape: str | None
+    escape: str
+    open: bool
 
     @property
     def translates(self) -> bool:
         """Whether arguments in this shape differ from what the environment takes."""
-        return self.escape is not None or any(name != original for name, original in self.names.items())
+        return self.open or any(name != original for name, original in self.names.items())
 
 
 def shape_of(keywords: JsonObject) -> Shape:
@@ -43,7 +44,8 @@ def shape_of(keywords: JsonObject) -> Shape:
         names=names,
         properties=properties,
         required=frozenset(required),
-        escape=free_name(ESCAPE, names) if _is_open(keywords) else None,
+        escape=free_name(ESCAPE, names),
+        open=_is_open(keywords),
     )
 
 

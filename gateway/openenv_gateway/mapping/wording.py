@@ -59,7 +59,7 @@ def limits_of(alternatives: Alternatives, schema: Schema) -> str:
 def _phrases(form: Alternative, alternatives: Alternatives) -> Iterable[str]:
     keywords = form.keywords
     if "enum" in keywords and form.type != "null":
-        yield values(keywords["enum"])
+        yield f"{'always ' if len(keywords['enum']) == 1 else ''}{values(keywords['enum'])}"
     for keyword, words in _BOUNDS:
         if keyword in keywords and not isinstance(keywords[keyword], bool):
             yield words.format(shortened(str(keywords[keyword]), MAX_WORDS))

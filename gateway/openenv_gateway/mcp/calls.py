@@ -45,7 +45,7 @@ async def call_tool(environment: Environment, caller: Caller, params: JsonObject
     except UnknownTool as error:
         raise RpcError(INVALID_PARAMS, str(error), error_data(failure_of(error))) from error
     except ActionLate as error:
-        return _late_failure(environment, error)
+        return _late_failure(environment, lane, error)
     except (OpenEnvError, GatewayError) as error:
         return failure_result(failure_of(error, action=action))
     except asyncio.CancelledError:
@@ -96,10 +96,10 @@ def _without_pictures(value: Any) -> Any:
     return value
 
 
-def _late_failure(environment: Environment, error: ActionLate) -> JsonObject:
+def _late_failure(environment: Environment, lane: Lane, error: ActionLate) -> JsonObject:
     """The answer to an action that was not executed because an earlier one finished late: its outcome, pictures included."""
     note = _late_note(environment, error.late)
-    result = failure_result(failure_of(error), Notes(late=note))
+    result = failure_result(failure_of(error), Notes(late=note, lane=lane.handle))
     if isinstance(error.late.reply, Observation):
         shown = observation_result(error.late.reply, environment.settings.mapping, Notes())
         result["content"] += [block for block in shown["content"] if block["type"] != "text"]

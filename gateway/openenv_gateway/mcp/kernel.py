@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 
 from openenv_client.errors import OpenEnvError
 from openenv_client.frames import JsonObject
-from openenv_gateway.errors import GatewayError
+from openenv_gateway.errors import GatewayError, UnknownHandle
 from openenv_gateway.mapping.failures import error_data, failure_of
 from openenv_gateway.mcp.caller import Caller
 from openenv_gateway.mcp.calls import call_tool
@@ -20,6 +21,8 @@ from openenv_gateway.mcp.revisions import (
     word_tool,
 )
 from openenv_gateway.sessions.environment import Environment
+
+log = logging.getLogger(__name__)
 
 Handler = Callable[[Caller, JsonObject], Awaitable[JsonObject]]
 
@@ -51,6 +54,15 @@ class Kernel:
         if handler is None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
         return await handler(caller, params)
+
+    def undelivered(self, caller: Caller, result: JsonObject) -> None:
+        """The transport could not deliver `result`: its lane tells the outcome again with the next call."""
+        handle = result.get("_meta", {}).get("openenv/session")
+        if isinstance(handle, str):
+            try:
+                self.environment.lanes.by_handle(handle, caller.principal).undelivered()
+            except UnknownHandle:
+                log.info("an answer was not delivered, and its session has ended meanwhile")
 
     async def _initialize(self, caller: Caller, params: JsonObject) -> JsonObject:
         version = params.get("protocolVersion")

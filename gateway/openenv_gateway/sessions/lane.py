@@ -52,6 +52,7 @@ class Lane:
         self._opening: asyncio.Task[Observation] | None = None
         self._latest: Observation | None = None
         self._untold: Late | None = None
+        self._told: Late | None = None
         self._lost_because = ""
         self._reset_data: dict[str, Any] = {}
         self._ends: set[asyncio.Task[None]] = set()
@@ -95,6 +96,12 @@ class Lane:
             await lease.release()
         await asyncio.gather(*self._ends, return_exceptions=True)
 
+    def undelivered(self) -> None:
+        """The last call's answer did not reach its agent, who had left by then: the next call tells what came of it, exactly
+        as after a timeout. (An agent that dropped the connection and merely tries again must not act twice.)"""
+        if not self.busy and self._untold is None:
+            self._untold = self._told
+
     def give_up_session(self, reason: str) -> None:
         """Give the environment session back although the lane stays: the next call is told that its episode is lost."""
         if self._opening is not None or self.phase not in (Phase.IN_EPISODE, Phase.DONE):
@@ -121,11 +128,11 @@ class Lane:
         if (answer := self._answered_late(data)) is not None:
             return answer
         if self._lease is None:
-            return self._outcome(await self._open(data), opened=True)
+            return self._outcome("reset", await self._open(data), opened=True)
         self._reset_data = dict(data)
         reply = await self._exchange("reset", data, self._settings.timeouts.reset_s)
         self._begin(_observation(reply))
-        return self._outcome(_observation(reply))
+        return self._outcome("reset", _observation(reply))
 
     def _answered_late(self, data: Mapping[str, Any]) -> Outcome | None:
         """A reset that repeats a given-up one is answered by that one's late outcome: else a host whose patience is shorter
@@ -134,18 +141,18 @@ class Lane:
         if late is None or late.kind != "reset" or not isinstance(late.reply, Observation) or data != self._reset_data:
             return None
         self._untold = None
-        return self._outcome(late.reply, notice=RESET_LATE, opened=True)
+        return self._outcome("reset", late.reply, notice=RESET_LATE, opened=True)
 
     async def _step(self, data: Mapping[str, Any], timeout_s: float) -> Outcome:
         if self._untold is not None and self._settings.late_reply == "tell":
-            late, self._untold = self._untold, None
-            raise ActionLate(late)
+            self._told, self._untold = self._untold, None
+            raise ActionLate(self._told)
         notice = await self._ensure_open()
         if self.phase is Phase.DONE and self._settings.after_done != "pass":
             return await self._step_after_done()
         reply = _observation(await self._exchange("step", data, timeout_s))
         self._note_step(reply)
-        return self._outcome(reply, notice=notice, opened=notice is not None)
+        return self._outcome("step", reply, notice=notice, opened=notice is not None)
 
     async def _step_after_done(self) -> Outcome:
         if self._settings.after_done == "error":
@@ -153,7 +160,7 @@ class Lane:
             raise EpisodeOver(over, next_step=self._after_done_advice())
         reply = _observation(await self._exchange("reset", self._settings.reset, self._settings.timeouts.reset_s))
         self._begin(reply)
-        return self._outcome(reply, notice=AUTO_RESET)
+        return self._outcome("reset", reply, notice=AUTO_RESET)
 
     def _after_done_advice(self) -> str | None:
         if self._settings.mapping.exposure == "full":
@@ -163,16 +170,18 @@ class Lane:
     async def _state(self, timeout_s: float) -> Outcome:
         notice = await self._ensure_open()
         reply = await self._exchange("state", {}, timeout_s)
-        assert isinstance(reply, State), "the connection answers state with a state frame or raises"
-        return self._outcome(reply, notice=notice, opened=notice is not None)
+        return self._outcome("state", reply, notice=notice, opened=notice is not None)
 
     async def _observe(self) -> Outcome:
         notice = await self._ensure_open()
         assert self._latest is not None, "an open lane has an observation"
-        return self._outcome(self._latest, notice=notice, opened=notice is not None)
+        return self._outcome("state", self._latest, notice=notice, opened=notice is not None)
 
-    def _outcome(self, reply: Observation | State, *, notice: str | None = None, opened: bool = False) -> Outcome:
+    def _outcome(
+        self, kind: Kind, reply: Observation | State, *, notice: str | None = None, opened: bool = False
+    ) -> Outcome:
         late, self._untold = self._untold, None
+        self._told = late if kind == "state" else Late(kind, reply)
         return Outcome(reply, self.episode, self.step_count, late, notice, opened)
 
     # --- opening ----------------------------------------------------------------------------------------------------

@@ -101,6 +101,12 @@ class StreamableHttp:
             await exchange.answer_error(MODERN_STATUS.get(error.code, 200), message.id, error)
             return
         if result is not None:
+            await self._deliver(exchange, caller, message, result)
+
+    async def _deliver(self, exchange: _Exchange, caller: Caller, message: Request, result: JsonObject) -> None:
+        if await exchange.has_left():
+            self._endpoint.kernel.undelivered(caller, result)
+        else:
             await exchange.answer(message.id, result)
 
     # --- handshake era ----------------------------------------------------------------------------------------------
@@ -144,7 +150,7 @@ class StreamableHttp:
         else:
             result = await self._tracked(exchange, session, message, work)
         if result is not None:
-            await exchange.answer(message.id, result)
+            await self._deliver(exchange, caller, message, result)
 
     async def _tracked(
         self, exchange: _Exchange, session: McpSession, message: Request, work: asyncio.Task[JsonObject | None]
@@ -249,6 +255,14 @@ class _Exchange:
             await _end(leaves)
             if not work.done():
                 await _end(work)
+
+    async def has_left(self) -> bool:
+        """Whether the client closed the connection before its answer was ready."""
+        leaves = asyncio.create_task(self._disconnected())
+        await asyncio.sleep(0)
+        left = leaves.done()
+        await _end(leaves)
+        return left
 
     async def _disconnected(self) -> None:
         while (await self.receive())["type"] != "http.disconnect":

@@ -1,0 +1,67 @@
+"""Settings, environments and gateways for tests, with short timeouts where nothing should take long."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import uvicorn
+
+from openenv_gateway.cli.serve import HttpServer
+from openenv_gateway.mapping.options import MappingOptions
+from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
+from openenv_gateway.transports.app import build_app
+from openenv_gateway.transports.gateway import Gateway
+
+TIMEOUTS = Timeouts(connect_s=5, launch_s=60, reset_s=5, step_s=5, queue_s=5, late_reply_s=5)
+
+
+def environment_settings(url: str, name: str = "counting", **changes: Any) -> EnvironmentSettings:
+    """Settings of an environment server that runs at `url`. `changes` are fields of EnvironmentSettings, or of its parts with
+    their prefix: `timeouts_step_s=0.1`, `mapping_exposure="agent"`, `pool_max_servers=2`."""
+    settings = EnvironmentSettings(name, Source("http", url), MappingOptions(), TIMEOUTS, PoolSettings())
+    for field, value in changes.items():
+        part, _, inner = field.partition("_")
+        if part in ("timeouts", "mapping", "pool") and inner:
+            changed = {part: replace(getattr(settings, part), **{inner: value})}
+        else:
+            changed = {field: value}
+        settings = replace(settings, **changed)
+    return settings
+
+
+def gateway_settings(*environments: EnvironmentSettings, **changes: Any) -> GatewaySettings:
+    """Settings of a gateway on any free port."""
+    return replace(GatewaySettings(environments, port=0), **changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A gateway that serves over HTTP on loopback, in this process."""
+
+    gateway: Gateway
+    base_url: str
+
+    def url(self, name: str = "counting") -> str:
+        """The MCP URL of one environment."""
+        return f"{self.base_url}/envs/{name}/mcp"
+
+
+@asynccontextmanager
+async def serving(*environments: EnvironmentSettings, **changes: Any) -> AsyncIterator[Served]:
+    """The real HTTP server in front of these environments; ended with everything that it launched."""
+    settings = gateway_settings(*environments, **changes)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with Gateway(settings) as gateway:
+            config = uvicorn.Config(build_app(gateway), log_config=None, lifespan="off", timeout_graceful_shutdown=2)
+            server = HttpServer(config)
+            task = asyncio.create_task(server.serve(sockets=[listener]))
+            try:
+                yield Served(gateway, f"http://127.0.0.1:{listener.getsockname()[1]}")
+            finally:
+                server.should_exit = True
+                await task
