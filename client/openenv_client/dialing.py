@@ -57,9 +57,7 @@ async def dial(
             # either not sent or handed over completely.
             write_limit=_NO_BACKPRESSURE,
         )
-    except InvalidURI as error:
-        raise ValueError(f"Invalid server URL {shown(url)!r}: {error.msg}") from error
-    except (OSError, InvalidHandshake, InvalidProxy, asyncio.TimeoutError) as error:  # noqa: UP041  (two classes on 3.10)
+    except (OSError, InvalidHandshake, InvalidProxy, InvalidURI, asyncio.TimeoutError) as error:  # noqa: UP041  (two on 3.10)
         raise _translated(error, shown(url), connect_timeout_s) from error
     keep_alive(websocket.transport.get_extra_info("socket"))
     return websocket

@@ -64,9 +64,7 @@ async def health(base_url: str, timeout_s: float = 10.0, *, headers: Mapping[str
 
 
 def _client(base_url: str, timeout_s: float, headers: Mapping[str, str] | None) -> HttpClient:
-    return HttpClient(
-        base_url, connect_timeout_s=timeout_s, read_timeout_s=timeout_s, max_body_bytes=MAX_PAGE_BYTES, headers=headers
-    )
+    return HttpClient(base_url, connect_timeout_s=timeout_s, max_body_bytes=MAX_PAGE_BYTES, headers=headers)
 
 
 async def _get(client: HttpClient, path: str, timeout_s: float) -> Page:

@@ -55,15 +55,10 @@ class HttpSession:
         Raises ServerUnreachable, NotAnEnvironment, or ValueError for what is no server URL.
         """
         await health(url, connect_timeout_s, headers=headers)
-        return cls(
-            HttpClient(
-                url,
-                connect_timeout_s=connect_timeout_s,
-                read_timeout_s=None,
-                max_body_bytes=max_message_bytes,
-                headers=headers,
-            )
+        client = HttpClient(
+            url, connect_timeout_s=connect_timeout_s, max_body_bytes=max_message_bytes, headers=headers
         )
+        return cls(client)
 
     def __repr__(self) -> str:
         return f"<HttpSession {self._client.url} {self._inbox.phase.value}>"

@@ -44,8 +44,8 @@ class Page:
 class HttpClient:
     """An httpx client for one server. Loopback servers are reached without the environment's proxies.
 
-    `read_timeout_s` None means that an answer may take for ever: the caller bounds it. Connections are not kept: a request
-    on one that the server is just closing fails without anybody knowing whether it was carried out.
+    Only connecting is bounded: an answer may take for ever, the caller says how long it waits. Connections are not kept: a
+    request on one that the server is just closing fails without anybody knowing whether it was carried out.
     """
 
     def __init__(
@@ -53,16 +53,16 @@ class HttpClient:
         base_url: str,
         *,
         connect_timeout_s: float,
-        read_timeout_s: float | None,
         max_body_bytes: int,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.url = http_url(base_url)
         self.max_body_bytes = max_body_bytes
+        self._connect_timeout_s = connect_timeout_s
         self._client = httpx.AsyncClient(
             headers={"User-Agent": USER_AGENT, **(headers or {})},
             trust_env=not is_loopback(base_url),
-            timeout=httpx.Timeout(read_timeout_s, connect=connect_timeout_s),
+            timeout=httpx.Timeout(None, connect=connect_timeout_s),
             limits=httpx.Limits(max_keepalive_connections=0),
         )
 
@@ -79,8 +79,8 @@ class HttpClient:
                 return Page(url, response.status_code, await self._body(url, response))
         except httpx.ConnectError as error:
             raise ServerUnreachable(url, str(error) or "the connection was refused") from error
-        except httpx.TimeoutException as error:
-            raise ServerUnreachable(url, f"no answer in time ({type(error).__name__})") from error
+        except httpx.ConnectTimeout as error:
+            raise ServerUnreachable(url, f"no connection within {self._connect_timeout_s:g} s") from error
         except httpx.TransportError as error:
             raise ServerUnreachable(url, f"the connection broke ({error or type(error).__name__})") from error
         except (httpx.DecodingError, httpx.TooManyRedirects, httpx.InvalidURL) as error:

@@ -388,7 +388,7 @@ async def test_closing_says_goodbye_first_and_may_be_repeated() -> None:
         await asyncio.gather(session.close(), session.close())
         await session.close()
         await asyncio.wait_for(session.wait_closed(), LONG)
-        assert not session.is_open
+        assert not session.is_open and repr(session).endswith("/ws closed>")
         with pytest.raises(EpisodeLost, match="closed by this side"):
             await session.exchange("step", {"add": 1}, LONG)
         await server.until(lambda: server.sessions_open == 0)

@@ -93,6 +93,16 @@ async def test_what_speaks_no_http_is_no_environment() -> None:
             await Connection.open(url)
 
 
+async def test_a_redirect_to_what_is_no_websocket_is_no_environment() -> None:
+    async def moved(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 302 Found\r\nLocation: ftp://host/\r\nContent-Length: 0\r\n\r\n")
+
+    async with peer(moved) as url:
+        with pytest.raises(NotAnEnvironment, match="ftp://host/ isn't a valid URI"):
+            await Connection.open(url)
+
+
 async def test_a_message_names_no_password() -> None:
     with pytest.raises(ServerUnreachable) as caught:
         await Connection.open("http://user:secret@127.0.0.1:1?session_id=hidden")

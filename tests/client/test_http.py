@@ -175,6 +175,7 @@ async def test_closing_gives_up_the_request_in_flight_and_may_be_repeated() -> N
         with pytest.raises(EpisodeLost, match="closed by this side"):
             await call
         assert not session.is_open
+        assert repr(session) == f"<HttpSession {server.url} closed>"
         await asyncio.wait_for(session.wait_closed(), LONG)
 
 
