@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from openenv_client.errors import EnvironmentFault, EpisodeLost, FactoryFailed, ReplyTimeout
-from openenv_client.frames import JsonObject, Observation, State
 from testkit.gateways import environment_settings
 from testkit.scripted import ScriptedServer, Wire, error, observation
 
+from openenv_client.errors import EnvironmentFault, EpisodeLost, FactoryFailed, ReplyTimeout
+from openenv_client.frames import JsonObject, Observation, State
 from openenv_gateway.errors import EpisodeOver, LaneBusy, UnknownHandle
 from openenv_gateway.mapping.actions import Request
 from openenv_gateway.pool.pool import Pool

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from openenv_gateway.cli.options import make_settings
-from openenv_gateway.config import load_config
+from openenv_gateway.config.file import load_config
 from openenv_gateway.errors import ConfigError
-from openenv_gateway.host_blocks import HOSTS, block
+from openenv_gateway.hosts.blocks import HOSTS, block
 
 
 @click.command()

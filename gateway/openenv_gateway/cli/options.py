@@ -10,11 +10,11 @@ from pathlib import Path
 
 import click
 
-from openenv_gateway.config import from_specs, load_config
+from openenv_gateway.config.file import from_specs, load_config
+from openenv_gateway.config.spec import unsupported
 from openenv_gateway.errors import ConfigError
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.settings import GatewaySettings
-from openenv_gateway.spec import unsupported
 
 exposure_option = click.option(
     "--exposure",

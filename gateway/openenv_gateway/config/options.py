@@ -14,10 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
+from openenv_gateway.config.sources import seen_from
+from openenv_gateway.config.words import Part, fits, misfit
 from openenv_gateway.mapping.options import MappingOptions
-from openenv_gateway.schema_words import Part, fits, misfit
 from openenv_gateway.settings import EnvironmentSettings, PoolSettings, Source, SourceKind, Timeouts
-from openenv_gateway.sources import seen_from
 from openenv_gateway_schemas import load
 
 Room = Literal["source", "mapping", "timeouts", "pool", "environment"]

@@ -1,4 +1,4 @@
-"""openenv_gateway.spec: `[name=]source[?options]`, all faults of one spec together."""
+"""openenv_gateway.config.spec: `[name=]source[?options]`, all faults of one spec together."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openenv_gateway.environment_options import is_table, parts
+from openenv_gateway.config.options import is_table, parts
+from openenv_gateway.config.spec import NAME, bad_name, parse_spec, portable_spec, require_supported, unsupported
 from openenv_gateway.errors import ConfigError
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
-from openenv_gateway.spec import NAME, bad_name, parse_spec, portable_spec, require_supported, unsupported
 
 FLAT = [option for option in parts() if not is_table(option)]
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from openenv_gateway.errors import ConfigError
-from openenv_gateway.host_scripts import CURL, PYTHON
+from openenv_gateway.hosts.scripts import CURL, PYTHON
 
 Host = Literal["claude-code", "claude-desktop", "cursor", "vscode", "codex", "curl", "python"]
 Opening = Literal["reset", "observe"]

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from openenv_gateway.environment_options import build, from_text, is_table, misplaced, parts
+from openenv_gateway.config.options import build, from_text, is_table, misplaced, parts
+from openenv_gateway.config.sources import FORMS, BadSource, default_name, hidden_credentials, parse_source
+from openenv_gateway.config.words import did_you_mean, shown
 from openenv_gateway.errors import ConfigError
-from openenv_gateway.schema_words import did_you_mean, shown
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, Source, SourceKind
-from openenv_gateway.sources import FORMS, BadSource, default_name, hidden_credentials, parse_source
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
 NAMED = re.compile(r"([^:/?=.]*)=(.+)", re.DOTALL)

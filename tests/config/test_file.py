@@ -1,4 +1,4 @@
-"""openenv_gateway.config: TOML file, command line, both; all faults together, each with file and line."""
+"""openenv_gateway.config.file: TOML file, command line, both; all faults together, each with file and line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openenv_gateway.config import from_specs, load_config
+from openenv_gateway.config.file import from_specs, load_config
 from openenv_gateway.errors import ConfigError
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from urllib.parse import SplitResult, urlsplit
 
-from openenv_gateway.schema_words import did_you_mean
+from openenv_gateway.config.words import did_you_mean
 from openenv_gateway.settings import Source, SourceKind
 
 FORMS: Mapping[SourceKind, str] = MappingProxyType({

@@ -1,4 +1,4 @@
-"""openenv_gateway.schema_words: the small check agrees with the JSON Schema validator; the words tell what is wrong."""
+"""openenv_gateway.config.words: the small check agrees with the JSON Schema validator; the words tell what is wrong."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from openenv_gateway.environment_options import is_table, parts
-from openenv_gateway.schema_words import did_you_mean, fits, kind, misfit, shown
+from openenv_gateway.config.options import is_table, parts
+from openenv_gateway.config.words import did_you_mean, fits, kind, misfit, shown
 
 FLAT = [name for name in parts() if not is_table(name)]
 SECONDS = {"type": "number", "exclusiveMinimum": 0, "maximum": 100}

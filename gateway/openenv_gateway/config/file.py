@@ -17,13 +17,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from openenv_gateway import toml_lines
-from openenv_gateway.environment_options import build, misplaced, parts
+from openenv_gateway.config import toml_lines
+from openenv_gateway.config.options import build, misplaced, parts
+from openenv_gateway.config.sources import BadSource, hidden_credentials, parse_source
+from openenv_gateway.config.spec import Spec, read_spec
 from openenv_gateway.errors import ConfigError
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, Source
-from openenv_gateway.sources import BadSource, hidden_credentials, parse_source
-from openenv_gateway.spec import Spec, read_spec
 
 Fault = tuple[tuple[str, ...], str]
 
@@ -97,7 +97,7 @@ def _read(path: Path) -> str:
 
 def _check(document: Mapping[str, Any], folder: Path) -> tuple[list[Fault], dict[str, Source]]:
     # jsonschema takes longer to import than everything else here together, and a start without a file does not need it.
-    from openenv_gateway.config_faults import schema_faults  # noqa: PLC0415
+    from openenv_gateway.config.faults import schema_faults  # noqa: PLC0415
 
     faults: list[Fault] = schema_faults(document)
     sources: dict[str, Source] = {}

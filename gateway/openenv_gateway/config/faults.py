@@ -12,8 +12,8 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, ValidationError
 
-from openenv_gateway.schema_words import did_you_mean, kind, misfit, shown
-from openenv_gateway.spec import bad_name
+from openenv_gateway.config.spec import bad_name
+from openenv_gateway.config.words import did_you_mean, kind, misfit, shown
 from openenv_gateway_schemas import load
 
 Path = tuple[str, ...]

@@ -1,4 +1,4 @@
-"""openenv_gateway.host_blocks: each block is what its host reads; scripts are run against a real gateway."""
+"""openenv_gateway.hosts.blocks: each block is what its host reads; scripts are run against a real gateway."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openenv_gateway.errors import ConfigError
-from openenv_gateway.host_blocks import HOSTS, NAME, PLACES, block
+from openenv_gateway.hosts.blocks import HOSTS, NAME, PLACES, block
 
 URL = "http://127.0.0.1:8700/envs/chess/mcp"
 COMMAND = ["openenv-gateway", "stdio", "cmd:run 'a b' --port {port}"]

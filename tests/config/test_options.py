@@ -1,4 +1,4 @@
-"""openenv_gateway.environment_options: schema, table and dataclasses tell one story."""
+"""openenv_gateway.config.options: schema, table and dataclasses tell one story."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from openenv_gateway.environment_options import PLACES, TAKEN_BY, build, from_text, is_table, misplaced, parts
+from openenv_gateway.config.options import PLACES, TAKEN_BY, build, from_text, is_table, misplaced, parts
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
 from openenv_gateway_schemas import load

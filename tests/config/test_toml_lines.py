@@ -1,4 +1,4 @@
-"""openenv_gateway.toml_lines: the line of each key, whatever the syntax around it."""
+"""openenv_gateway.config.toml_lines: the line of each key, whatever the syntax around it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openenv_gateway.toml_lines import error_place, key_lines, line_of
+from openenv_gateway.config.toml_lines import error_place, key_lines, line_of
 
 TEXT = '''# a comment
 host = "x"  # [not.a.header]

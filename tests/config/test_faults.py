@@ -1,4 +1,4 @@
-"""openenv_gateway.config_faults: what differs from the published schema, in words, with its path; secrets stay secret."""
+"""openenv_gateway.config.faults: what differs from the published schema, in words, with its path; secrets stay secret."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from openenv_gateway.config_faults import Fault, schema_faults
+from openenv_gateway.config.faults import Fault, schema_faults
 from openenv_gateway_schemas import load
 
 SCHEMA = load("config")

@@ -1,4 +1,4 @@
-"""openenv_gateway.sources: how each kind of source is written, named, and refused."""
+"""openenv_gateway.config.sources: how each kind of source is written, named, and refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openenv_gateway.config.sources import ALL_FORMS, BadSource, default_name, hidden_credentials, parse_source
+from openenv_gateway.config.spec import NAME
 from openenv_gateway.settings import Source
-from openenv_gateway.sources import ALL_FORMS, BadSource, default_name, hidden_credentials, parse_source
-from openenv_gateway.spec import NAME
 
 HERE = Path("/nowhere")
 

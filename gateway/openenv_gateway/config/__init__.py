@@ -1,0 +1,1 @@
+"""Settings from the command line and from a file: read once, checked whole, all faults told together."""

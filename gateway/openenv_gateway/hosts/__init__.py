@@ -1,0 +1,1 @@
+"""The blocks to paste into MCP hosts."""
