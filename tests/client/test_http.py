@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from testkit import catalog
 from testkit.old_server import OldServer
 from testkit.peer import peer
-from testkit.scripted import ScriptedServer, observation
+from testkit.scripted import observation
 
 from openenv_client.connection import Connection
 from openenv_client.errors import (
@@ -213,12 +213,4 @@ async def test_an_answer_that_is_no_http_ends_the_session() -> None:
         session = await HttpSession.open(url)
         with pytest.raises(EpisodeLost, match="the connection broke"):
             await session.exchange("reset", None, LONG)
-        await session.close()
-
-
-async def test_an_old_servers_session_is_not_what_a_new_server_needs() -> None:
-    """Since 0.2 each HTTP request builds an environment of its own; nothing here hides that: /schema tells them apart."""
-    async with ScriptedServer() as server:
-        session = await HttpSession.open(server.url)
-        assert session.is_open
         await session.close()
