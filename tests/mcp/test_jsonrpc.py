@@ -14,7 +14,8 @@ from openenv_gateway.mcp.jsonrpc import Notification, Request, Response, RpcErro
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["jsonrpc", "id", "method", "params", "x"]), inner),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["jsonrpc", "id", "method", "params", "x"]), inner),
     max_leaves=12,
 )
 

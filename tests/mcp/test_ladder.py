@@ -52,9 +52,11 @@ def test_an_unsupported_version_names_what_is_supported() -> None:
 some_version = st.sampled_from([VERSION, "2025-11-25", "2099-01-01", 5, None])
 some_headers = st.dictionaries(
     st.sampled_from(["mcp-protocol-version", "mcp-method", "mcp-name", "x"]),
-    st.sampled_from([VERSION, "2025-11-25", "2099-01-01", "tools/call", "tools/list", "step", "=?base64?c3RlcA==?=", "=?base64?!?="]),
+    st.sampled_from(
+        [VERSION, "2025-11-25", "2099-01-01", "tools/call", "tools/list", "step", "=?base64?c3RlcA==?=", "=?base64?!?="]
+    ),
 )
-some_params = st.fixed_dictionaries(
+some_params: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {},
     optional={
         "name": st.sampled_from(["step", "reset", None, 3]),

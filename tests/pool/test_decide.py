@@ -66,7 +66,12 @@ views = st.builds(
 )
 
 
-@given(st.lists(views, max_size=6, unique_by=lambda view: view.key), st.integers(0, 40), st.integers(1, 6), st.none() | st.integers(1, 8))
+@given(
+    st.lists(views, max_size=6, unique_by=lambda view: view.key),
+    st.integers(0, 40),
+    st.integers(1, 6),
+    st.none() | st.integers(1, 8),
+)
 def test_no_decision_overfills_a_server_or_exceeds_the_limits(
     servers: list[ServerView], waiting: int, max_servers: int, expected: int | None
 ) -> None:

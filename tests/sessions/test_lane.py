@@ -52,7 +52,7 @@ async def started(server: ScriptedServer, call: Awaitable[Any], requests: int) -
     """`call` as a task, returned once the server has got `requests` requests."""
     task = asyncio.ensure_future(call)
     await server.until(lambda: len(server.requests) >= requests)
-    return task  # type: ignore[return-value]
+    return task
 
 
 async def cancelled(task: asyncio.Task[Any]) -> None:

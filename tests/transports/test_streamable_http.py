@@ -76,7 +76,7 @@ class Agent:
         mcp_types.CallToolResult.model_validate(result)
         return result
 
-    async def modern(self, method: str, params: dict[str, Any] | None = None, **headers: str | None) -> httpx.Response:
+    async def modern(self, method: str, params: dict[str, Any] | None = None, /, **headers: str | None) -> httpx.Response:
         """One request of revision 2026-07-28."""
         params = {**(params or {}), "_meta": META}
         named = {"mcp_name": params["name"]} if method == "tools/call" else {}
@@ -128,7 +128,8 @@ async def test_each_handshake_revision_is_spoken_as_it_was(agent: Agent, version
     assert agent.headers["mcp-protocol-version"] == version
     (tool, *_) = (await agent.post("tools/list")).json()["result"]["tools"]
     result = await agent.call("reset")
-    assert ("outputSchema" in tool, "structuredContent" in result) == ((False, False) if version == "2025-03-26" else (True, True))
+    is_structured = version != "2025-03-26"
+    assert ("outputSchema" in tool, "structuredContent" in result) == (is_structured, is_structured)
     assert json.loads(result["content"][0]["text"])["observation"]["count"] == 0
 
 

@@ -9,25 +9,32 @@ import click
 
 from openenv_gateway.cli.options import make_settings
 from openenv_gateway.config.file import load_config
+from openenv_gateway.config.spec import portable_spec
 from openenv_gateway.errors import ConfigError
-from openenv_gateway.hosts.blocks import HOSTS, block
+from openenv_gateway.hosts.blocks import HOSTS, PLACES, Host, Opening, block
 
 
 @click.command()
 @click.argument("host", type=click.Choice(HOSTS))
 @click.argument("target", metavar="[SPEC|URL]", default="http://127.0.0.1:8700/mcp")
 @click.option("--name", help="The name under which the host lists it; by default the environment's.")
-def config(host: str, target: str, name: str | None) -> None:
+def config(host: Host, target: str, name: str | None) -> None:
     """Print the block to paste into a host's configuration.
 
     With a URL (of a gateway that runs) the host connects to it; with a SPEC it launches the gateway itself.
     """
     if target.startswith(("http://", "https://")) and target.partition("?")[0].rstrip("/").endswith("/mcp"):
-        click.echo(block(host, name or _name_in(target), url=target, command=None))
+        _print(host, block(host, name or _name_in(target), url=target))
         return
     (environment,) = make_settings([target]).environments
-    command = [_executable(), "stdio", target]
-    click.echo(block(host, name or environment.name, url=None, command=command))
+    command = [_executable(), "stdio", portable_spec(target)]  # hosts start it in a folder of their own
+    opening: Opening = "observe" if environment.mapping.exposure == "agent" else "reset"
+    _print(host, block(host, name or environment.name, command=command, opening=opening))
+
+
+def _print(host: Host, text: str) -> None:
+    click.echo(f"{PLACES[host]}:", err=True)
+    click.echo(text)
 
 
 def _name_in(url: str) -> str:

@@ -11,8 +11,7 @@ from pathlib import Path
 import click
 
 from openenv_gateway.config.file import from_specs, load_config
-from openenv_gateway.config.spec import unsupported
-from openenv_gateway.errors import ConfigError
+from openenv_gateway.config.spec import require_supported
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.settings import GatewaySettings
 
@@ -37,11 +36,7 @@ def make_settings(
     """Checked settings from the command line and the file. Raises ConfigError with every fault; starts nothing."""
     base = load_config(config_file) if config_file is not None else None
     settings = from_specs(specs, base=base, host=host, port=port, exposure=exposure)
-    if not settings.environments:
-        raise click.UsageError("Name at least one environment: a SPEC such as demo, or --config FILE.")
-    faults = [fault for environment in settings.environments if (fault := unsupported(environment)) is not None]
-    if faults:
-        raise ConfigError("These sources cannot be served", faults)
+    require_supported(settings)
     return settings
 
 

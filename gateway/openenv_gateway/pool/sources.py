@@ -37,7 +37,7 @@ def provider_for(source: Source) -> Launcher:
         case "cmd":
             return CommandProvider(source.target, cwd=source.cwd, env_vars=env_vars)
         case "uv":
-            return UVProvider(project_path=source.target, app=source.app, env_vars=env_vars)
+            return UVProvider(project_path=source.target, app=source.app, cwd=source.cwd, env_vars=env_vars)
         case "http":
             return RemoteProvider(source.target)
         case kind:
