@@ -57,7 +57,7 @@ class LaunchedServer(ABC):
         except BaseException:
             run.end()
             raise
-        return _url(self.host, run.port)
+        return reachable_url(self.host, run.port)
 
     def wait_for_ready(self, timeout_s: float | None = None) -> None:
         """Returns once `/health` answers 200, for at most `timeout_s` (default `context_timeout_s`) seconds.
@@ -68,7 +68,7 @@ class LaunchedServer(ABC):
         run = self._launched()
         seconds = self.context_timeout_s if timeout_s is None else timeout_s
         try:
-            wait_until_healthy(_url(self.host, run.port), seconds, run.pause)
+            wait_until_healthy(reachable_url(self.host, run.port), seconds, run.pause)
         except TimeoutError as exc:
             run.end()
             raise LaunchTimeout(run.what, str(exc), run.last_lines()) from exc
@@ -95,7 +95,7 @@ class LaunchedServer(ABC):
     @property
     def base_url(self) -> str:
         """Raises `ProviderError` (a `RuntimeError`) unless the server was started and not stopped."""
-        return _url(self.host, self._launched().port)
+        return reachable_url(self.host, self._launched().port)
 
     def __enter__(self) -> LaunchedServer:
         self.start()
@@ -135,6 +135,7 @@ def server_environment(
     return {**_UNLESS_SET, **ours, **provider, **call, "PORT": str(port)}
 
 
-def _url(host: str, port: int) -> str:
+def reachable_url(host: str, port: int) -> str:
+    """The URL of a server that listens on `host`: a client cannot connect to "every interface"."""
     reachable = _EVERY_INTERFACE.get(host, host)
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"

@@ -104,7 +104,7 @@ def test_stopping_says_terminate_first_and_lets_it_finish(spawn: Spawn) -> None:
     wait_for_line(child, "up")
     child.stop()
     child.stop()
-    assert (child.poll(), child.logs()) == (9, "up\nbye")
+    assert (child.poll(), child.logs(1)) == (9, "bye")
 
 
 def test_what_ignores_the_termination_is_killed_after_the_grace(spawn: Spawn) -> None:
