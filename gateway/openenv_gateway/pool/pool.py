@@ -103,12 +103,12 @@ class Pool:
             except CapacityReached as error:
                 refusal = error
             except ServerUnreachable:
-                if not self._drop_if_dead(server):
+                if not await self._has_died(server):
                     raise
 
     async def base_url(self) -> str:
         """The URL of a running server, launching one when there is none (for its schema and metadata)."""
-        deadline = asyncio.get_running_loop().time() + self._settings.timeouts.queue_s + self._settings.timeouts.launch_s
+        deadline = asyncio.get_running_loop().time() + self._settings.timeouts.queue_s
         for server in self._servers.values():
             if server.running is not None:
                 return server.running.base_url
@@ -147,20 +147,27 @@ class Pool:
         insort(self._waiters, waiter, key=lambda other: other.ticket)
         try:
             self._act()
-            async with asyncio.timeout_at(deadline):
-                return await waiter.place
-        except TimeoutError:
-            self._give_back(waiter)
-            raise self._queue_timeout(refusal) from refusal
-        except asyncio.CancelledError:
+            return await self._wait(waiter, deadline, refusal)
+        except (QueueTimeout, asyncio.CancelledError):
             self._give_back(waiter)
             raise
+
+    async def _wait(self, waiter: _Waiter, deadline: float, refusal: CapacityReached | None) -> _Server:
+        """The place that `waiter` gets. The time of a launch (bounded by `launch_s`) does not count as waiting in the queue."""
+        loop = asyncio.get_running_loop()
+        while True:
+            done, _ = await asyncio.wait({waiter.place}, timeout=max(0.0, deadline - loop.time()))
+            if done:
+                return waiter.place.result()
+            if all(server.running is not None for server in self._servers.values()):
+                raise self._queue_timeout(refusal) from refusal
+            deadline = loop.time() + WATCH_S
 
     def _give_back(self, waiter: _Waiter) -> None:
         """Take back a place that was given in the very moment in which its waiter left."""
         if waiter in self._waiters:
             self._waiters.remove(waiter)
-        elif waiter.place.done() and not waiter.place.cancelled() and waiter.place.exception() is None:
+        elif waiter.place.done() and waiter.place.exception() is None:
             self._free(waiter.place.result())
 
     def _queue_timeout(self, refusal: CapacityReached | None) -> QueueTimeout:
@@ -230,7 +237,7 @@ class Pool:
             raise
 
     def _learn(self, server: _Server, refusal: CapacityReached) -> None:
-        if refusal.max_sessions is not None:
+        if refusal.max_sessions:  # a server that allows none is no server to learn from
             server.capacity = refusal.max_sessions
             if self._settings.pool.sessions_per_server is None:
                 self._expected = refusal.max_sessions
@@ -239,13 +246,17 @@ class Pool:
             server.rests_until = loop.time() + REST_S
             loop.call_later(REST_S + 0.01, self._act)
 
-    def _drop_if_dead(self, server: _Server) -> bool:
-        if server.running is None:
-            return True
-        if self._settings.source.kind not in LAUNCHING_KINDS or server.running.provider.poll() is None:
-            return False
-        self._drop(server)
-        return True
+    async def _has_died(self, server: _Server) -> bool:
+        """Whether an unreachable server is one of ours that died: its exit may be seen a moment after its port closed."""
+        deadline = asyncio.get_running_loop().time() + 2 * WATCH_S
+        while server.running is not None and self._settings.source.kind in LAUNCHING_KINDS:
+            if server.running.provider.poll() is not None:
+                self._drop(server)
+                return True
+            if asyncio.get_running_loop().time() >= deadline:
+                return False
+            await asyncio.sleep(0.02)  # a provider can only be asked, it tells nothing by itself
+        return server.running is None
 
     # --- servers ----------------------------------------------------------------------------------------------------
 
@@ -263,7 +274,7 @@ class Pool:
     async def _run(self, server: _Server) -> None:
         """One server's life: launch, serve until it dies, clean up. Cancelled by `close`, which then stops it."""
         try:
-            running = await launch(self._settings.source, self._settings.timeouts.launch_s)
+            running = await launch(self._settings.source, self._settings.timeouts)
         except OpenEnvError as error:
             self._launch_failed(server, error)
             return

@@ -7,11 +7,12 @@ import sys
 from dataclasses import dataclass
 from typing import Protocol
 
+from openenv_client.discovery import health
 from openenv_client.errors import ProviderError
 from openenv_client.providers.command import CommandProvider
 from openenv_client.providers.remote import RemoteProvider
 from openenv_client.providers.uv import UVProvider
-from openenv_gateway.settings import Source
+from openenv_gateway.settings import Source, Timeouts
 
 
 class Launcher(Protocol):
@@ -56,8 +57,8 @@ class RunningServer:
         await asyncio.to_thread(self.provider.stop)
 
 
-async def launch(source: Source, timeout_s: float) -> RunningServer:
-    """Start one server of `source` and wait until it is healthy.
+async def launch(source: Source, timeouts: Timeouts) -> RunningServer:
+    """Start one server of `source` and wait until it is healthy; a server that runs elsewhere must be healthy now.
 
     Raises LaunchFailed (with the server's last log lines), ServerUnreachable or another ProviderError. Whatever goes wrong,
     cancellation included, nothing is left running.
@@ -65,7 +66,10 @@ async def launch(source: Source, timeout_s: float) -> RunningServer:
     provider = provider_for(source)
     try:
         base_url = await asyncio.to_thread(provider.start)
-        await asyncio.to_thread(provider.wait_for_ready, timeout_s)
+        if source.kind in LAUNCHING_KINDS:
+            await asyncio.to_thread(provider.wait_for_ready, timeouts.launch_s)
+        else:
+            await health(base_url, timeouts.connect_s)
     except BaseException:
         # A cancelled wait leaves its thread in start or wait_for_ready: stop ends those as well.
         await asyncio.shield(asyncio.to_thread(provider.stop))
