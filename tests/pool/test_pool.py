@@ -208,6 +208,6 @@ async def test_closing_in_the_middle_of_a_launch_leaves_nothing() -> None:
 def _listener_of(url: str) -> int:
     port = url.rpartition(":")[2]
     for connection in psutil.net_connections("tcp"):
-        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == int(port) and connection.pid:
+        if connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (int(port),) and connection.pid:
             return int(connection.pid)
     raise AssertionError(f"nobody listens on {url}")

@@ -66,9 +66,9 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
 
 async def test_reset_step_and_state_play_one_episode_on_one_session() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        first = await lane.call(Request("reset", {"seed": 3}))
-        second = await lane.call(add(4))
-        third = await lane.call(STATE)
+        first = await lane.call(Request("reset", {"seed": 3}), "reset")
+        second = await lane.call(add(4), "step")
+        third = await lane.call(STATE, "state")
         assert isinstance(first.reply, Observation) and first.reply.observation["echo"] == {"seed": 3}
         assert (first.opened, first.notice, first.step) == (True, None, 0)
         assert second.reply == Observation({"count": 4, "echo": {"add": 4}}, 4.0, False, {})
@@ -79,25 +79,25 @@ async def test_reset_step_and_state_play_one_episode_on_one_session() -> None:
 
 async def test_a_step_without_reset_resets_first_with_the_configured_arguments_and_says_so() -> None:
     async with ScriptedServer() as server, lane_on(server, reset={"seed": 9}) as lane:
-        outcome = await lane.call(add(1))
+        outcome = await lane.call(add(1), "step")
         assert (outcome.notice, outcome.opened, outcome.step) == (OPENED, True, 1)
         assert frames(server) == [{"type": "reset", "data": {"seed": 9}}, {"type": "step", "data": {"add": 1}}]
 
 
 async def test_observe_shows_the_latest_observation_without_asking_the_environment() -> None:
     async with ScriptedServer() as server, lane_on(server, mapping_exposure="agent") as lane:
-        assert counted((await lane.call(OBSERVE)).reply) == 0
-        await lane.call(add(2))
-        assert counted((await lane.call(OBSERVE)).reply) == 2
+        assert counted((await lane.call(OBSERVE, "observe")).reply) == 0
+        await lane.call(add(2), "step")
+        assert counted((await lane.call(OBSERVE, "observe")).reply) == 2
         assert [frame["type"] for frame in frames(server)] == ["reset", "step"]
 
 
 async def test_an_error_frame_is_told_and_the_episode_goes_on() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         with pytest.raises(EnvironmentFault, match="VALIDATION_ERROR"):
-            await lane.call(Request("step", {"nonsense": 1}))
-        assert counted((await lane.call(add(1))).reply) == 1
+            await lane.call(Request("step", {"nonsense": 1}), "step")
+        assert counted((await lane.call(add(1), "step")).reply) == 1
         assert server.sessions_opened == 1
 
 
@@ -105,16 +105,16 @@ async def test_a_reset_that_fails_gives_the_session_back_and_the_next_one_opens_
     replies = iter([error("EXECUTION_ERROR", "no ROM"), observation(count=0)])
     async with ScriptedServer(respond=lambda session, frame: next(replies)) as server, lane_on(server) as lane:
         with pytest.raises(EnvironmentFault, match="no ROM"):
-            await lane.call(RESET)
+            await lane.call(RESET, "reset")
         assert lane.phase is Phase.NEW
-        assert counted((await lane.call(RESET)).reply) == 0
+        assert counted((await lane.call(RESET, "reset")).reply) == 0
         assert server.sessions_opened == 2
 
 
 async def test_a_broken_factory_is_told_and_leaves_no_session() -> None:
     async with ScriptedServer(factory_error="no display") as server, lane_on(server) as lane:
         with pytest.raises(FactoryFailed, match="no display"):
-            await lane.call(RESET)
+            await lane.call(RESET, "reset")
         await server.until(lambda: server.sessions_open == 0)
 
 
@@ -123,18 +123,18 @@ async def test_a_broken_factory_is_told_and_leaves_no_session() -> None:
 
 async def test_a_step_after_done_is_refused_and_not_sent() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        assert (await lane.call(add(10))).reply.done  # type: ignore[union-attr]
+        assert (await lane.call(add(10), "step")).reply.done  # type: ignore[union-attr]
         with pytest.raises(EpisodeOver):
-            await lane.call(add(1))
+            await lane.call(add(1), "step")
         assert len(server.requests) == 2
-        assert counted((await lane.call(RESET)).reply) == 0
-        assert counted((await lane.call(add(1))).reply) == 1
+        assert counted((await lane.call(RESET, "reset")).reply) == 0
+        assert counted((await lane.call(add(1), "step")).reply) == 1
 
 
 async def test_auto_reset_starts_the_next_episode_and_does_not_play_an_action_meant_for_the_old_one() -> None:
     async with ScriptedServer() as server, lane_on(server, after_done="auto_reset", reset={"seed": 1}) as lane:
-        first = await lane.call(add(10))
-        second = await lane.call(add(1))
+        first = await lane.call(add(10), "step")
+        second = await lane.call(add(1), "step")
         assert (second.notice, second.step, counted(second.reply)) == (AUTO_RESET, 0, 0)
         assert second.episode != first.episode
         assert frames(server)[-1] == {"type": "reset", "data": {"seed": 1}}
@@ -142,8 +142,8 @@ async def test_auto_reset_starts_the_next_episode_and_does_not_play_an_action_me
 
 async def test_pass_sends_a_step_after_done_on() -> None:
     async with ScriptedServer() as server, lane_on(server, after_done="pass") as lane:
-        await lane.call(add(10))
-        assert counted((await lane.call(add(1))).reply) == 11
+        await lane.call(add(10), "step")
+        assert counted((await lane.call(add(1), "step")).reply) == 11
 
 
 # --- late replies ----------------------------------------------------------------------------------------------------
@@ -151,36 +151,36 @@ async def test_pass_sends_a_step_after_done_on() -> None:
 
 async def late_step(server: ScriptedServer, lane: Lane) -> None:
     """An episode whose step +3 timed out; its reply is on its way."""
-    await lane.call(RESET)
+    await lane.call(RESET, "reset")
     server.hold_reply()
     with pytest.raises(ReplyTimeout):
-        await lane.call(add(3), timeout_s=0.05)
+        await lane.call(add(3), "step", timeout_s=0.05)
     server.release_reply()
 
 
 async def test_a_step_that_outlasted_its_timeout_never_answers_the_state_that_follows() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
         await late_step(server, lane)
-        outcome = await lane.call(STATE)
+        outcome = await lane.call(STATE, "state")
         assert outcome.reply == State({"count": 3})
-        assert outcome.late == Late("step", Observation({"count": 3, "echo": {"add": 3}}, 3.0, False, {}))
-        assert (await lane.call(STATE)).late is None
+        assert outcome.late == Late("step", "step", Observation({"count": 3, "echo": {"add": 3}}, 3.0, False, {}))
+        assert (await lane.call(STATE, "state")).late is None
 
 
 async def test_a_retry_after_a_timeout_is_not_executed_but_told_what_came_of_the_first() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
         await late_step(server, lane)
         with pytest.raises(ActionLate) as caught:
-            await lane.call(add(3))
+            await lane.call(add(3), "step")
         assert counted(caught.value.late.reply) == 3
         assert [frame["type"] for frame in frames(server)] == ["reset", "step"]
-        assert counted((await lane.call(add(1))).reply) == 4
+        assert counted((await lane.call(add(1), "step")).reply) == 4
 
 
 async def test_late_reply_execute_plays_the_new_step_and_tells_both() -> None:
     async with ScriptedServer() as server, lane_on(server, late_reply="execute") as lane:
         await late_step(server, lane)
-        outcome = await lane.call(add(1))
+        outcome = await lane.call(add(1), "step")
         assert counted(outcome.reply) == 4
         assert outcome.late is not None and counted(outcome.late.reply) == 3
 
@@ -189,72 +189,72 @@ async def test_a_late_outcome_is_not_lost_when_the_call_that_collected_it_fails(
     async with ScriptedServer() as server, lane_on(server, late_reply="execute") as lane:
         await late_step(server, lane)
         with pytest.raises(EnvironmentFault):
-            await lane.call(Request("step", {}))
-        outcome = await lane.call(STATE)
+            await lane.call(Request("step", {}), "step")
+        outcome = await lane.call(STATE, "state")
         assert outcome.late is not None and counted(outcome.late.reply) == 3
 
 
 async def test_a_late_error_frame_is_told_too() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         server.hold_reply()
         with pytest.raises(ReplyTimeout):
-            await lane.call(Request("step", {}), timeout_s=0.05)
+            await lane.call(Request("step", {}), "step", timeout_s=0.05)
         server.release_reply()
-        outcome = await lane.call(STATE)
+        outcome = await lane.call(STATE, "state")
         assert outcome.late is not None and outcome.late.reply.code == "VALIDATION_ERROR"  # type: ignore[union-attr]
 
 
 async def test_a_cancelled_step_is_owed_just_as_a_late_one() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         server.hold_reply()
-        await cancelled(await started(server, lane.call(add(3)), requests=2))
+        await cancelled(await started(server, lane.call(add(3), "step"), requests=2))
         server.release_reply()
         with pytest.raises(ActionLate):
-            await lane.call(add(3))
+            await lane.call(add(3), "step")
 
 
 async def test_a_late_state_reply_is_dropped() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         server.hold_reply()
-        await cancelled(await started(server, lane.call(STATE), requests=2))
+        await cancelled(await started(server, lane.call(STATE, "state"), requests=2))
         server.release_reply()
-        outcome = await lane.call(add(1))
+        outcome = await lane.call(add(1), "step")
         assert (counted(outcome.reply), outcome.late) == (1, None)
 
 
 async def test_a_late_done_ends_the_episode() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         server.hold_reply()
-        await cancelled(await started(server, lane.call(add(10)), requests=2))
+        await cancelled(await started(server, lane.call(add(10), "step"), requests=2))
         server.release_reply()
-        await lane.call(STATE)
+        await lane.call(STATE, "state")
         with pytest.raises(EpisodeOver):
-            await lane.call(add(1))
+            await lane.call(add(1), "step")
 
 
 async def test_an_owed_reply_that_does_not_come_loses_the_episode() -> None:
     async with ScriptedServer() as server, lane_on(server, timeouts_late_reply_s=0.05) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         server.hold_reply()
         with pytest.raises(ReplyTimeout):
-            await lane.call(add(3), timeout_s=0.05)
+            await lane.call(add(3), "step", timeout_s=0.05)
         with pytest.raises(EpisodeLost, match="did not come within"):
-            await lane.call(STATE)
+            await lane.call(STATE, "state")
         server.release_reply()
-        assert counted((await lane.call(RESET)).reply) == 0
+        assert counted((await lane.call(RESET, "reset")).reply) == 0
         assert server.sessions_opened == 2
 
 
 async def test_a_reset_that_was_given_up_goes_on_and_answers_the_reset_that_repeats_it() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
         server.hold_reply()
-        await cancelled(await started(server, lane.call(Request("reset", {"seed": 5})), requests=1))
+        await cancelled(await started(server, lane.call(Request("reset", {"seed": 5}), "reset"), requests=1))
         server.release_reply()
-        outcome = await lane.call(Request("reset", {"seed": 5}))
+        outcome = await lane.call(Request("reset", {"seed": 5}), "reset")
         assert (counted(outcome.reply), outcome.notice) == (0, RESET_LATE)
         assert len(server.requests) == 1
 
@@ -262,9 +262,9 @@ async def test_a_reset_that_was_given_up_goes_on_and_answers_the_reset_that_repe
 async def test_a_reset_with_other_arguments_is_carried_out() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
         server.hold_reply()
-        await cancelled(await started(server, lane.call(Request("reset", {"seed": 5})), requests=1))
+        await cancelled(await started(server, lane.call(Request("reset", {"seed": 5}), "reset"), requests=1))
         server.release_reply()
-        outcome = await lane.call(Request("reset", {"seed": 6}))
+        outcome = await lane.call(Request("reset", {"seed": 6}), "reset")
         assert outcome.reply == Observation({"count": 0, "echo": {"seed": 6}}, None, False, {})
         assert outcome.late is not None and outcome.late.kind == "reset"
 
@@ -274,10 +274,10 @@ async def test_a_reset_with_other_arguments_is_carried_out() -> None:
 
 async def test_a_server_that_dies_in_mid_step_loses_the_episode_and_says_what_was_lost() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
-        await lane.call(add(1))
+        await lane.call(RESET, "reset")
+        await lane.call(add(1), "step")
         server.hold_reply()
-        task = await started(server, lane.call(add(2)), requests=3)
+        task = await started(server, lane.call(add(2), "step"), requests=3)
         server.cut()
         with pytest.raises(EpisodeLost, match=rf"episode {lane.episode}, step 1"):
             await task
@@ -285,34 +285,34 @@ async def test_a_server_that_dies_in_mid_step_loses_the_episode_and_says_what_wa
 
 async def test_a_lost_lane_is_never_moved_to_a_fresh_environment_in_silence() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         server.cut()
         for request in (add(1), STATE, add(2)):
             with pytest.raises(EpisodeLost):
-                await lane.call(request)
+                await lane.call(request, request.kind)
         assert server.sessions_opened == 1
-        outcome = await lane.call(RESET)
+        outcome = await lane.call(RESET, "reset")
         assert (outcome.opened, counted(outcome.reply)) == (True, 0)
 
 
 async def test_where_agents_cannot_reset_a_loss_is_told_once_and_observe_then_opens_anew() -> None:
     async with ScriptedServer() as server, lane_on(server, mapping_exposure="agent") as lane:
-        await lane.call(OBSERVE)
+        await lane.call(OBSERVE, "observe")
         server.cut()
         with pytest.raises(EpisodeLost) as caught:
-            await lane.call(add(1))
+            await lane.call(add(1), "step")
         assert "observe" in caught.value.next_step
-        outcome = await lane.call(OBSERVE)
+        outcome = await lane.call(OBSERVE, "observe")
         assert (outcome.notice, counted(outcome.reply)) == (OPENED, 0)
 
 
 async def test_a_session_that_was_given_up_is_told() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         lane.give_up_session("nothing was called for 1800 s")
         await server.until(lambda: server.sessions_open == 0)
         with pytest.raises(EpisodeLost, match="1800 s"):
-            await lane.call(STATE)
+            await lane.call(STATE, "state")
 
 
 # --- one call at a time ----------------------------------------------------------------------------------------------
@@ -320,20 +320,20 @@ async def test_a_session_that_was_given_up_is_told() -> None:
 
 async def test_calls_of_one_lane_wait_for_each_other_in_order() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
-        outcomes = await asyncio.gather(*[lane.call(add(1)) for _ in range(5)])
+        await lane.call(RESET, "reset")
+        outcomes = await asyncio.gather(*[lane.call(add(1), "step") for _ in range(5)])
         assert [counted(outcome.reply) for outcome in outcomes] == [1, 2, 3, 4, 5]
 
 
 async def test_a_full_queue_is_refused_and_the_waiting_calls_are_not_harmed() -> None:
     async with ScriptedServer() as server, lane_on(server, lane_queue=2) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         server.hold_reply()
-        first = await started(server, lane.call(add(1)), requests=2)
-        waiting = [asyncio.ensure_future(lane.call(add(1))) for _ in range(2)]
+        first = await started(server, lane.call(add(1), "step"), requests=2)
+        waiting = [asyncio.ensure_future(lane.call(add(1), "step")) for _ in range(2)]
         await asyncio.sleep(0)
         with pytest.raises(LaneBusy):
-            await lane.call(add(1))
+            await lane.call(add(1), "step")
         server.release_reply()
         outcomes = await asyncio.gather(first, *waiting)
         assert [counted(outcome.reply) for outcome in outcomes] == [1, 2, 3]
@@ -344,22 +344,22 @@ async def test_a_full_queue_is_refused_and_the_waiting_calls_are_not_harmed() ->
 
 async def test_closing_ends_a_call_in_flight_and_the_environment_session() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         server.hold_reply()
-        task = await started(server, lane.call(add(1)), requests=2)
+        task = await started(server, lane.call(add(1), "step"), requests=2)
         await lane.close()
         with pytest.raises(EpisodeLost):
             await task
         server.release_reply()
         await server.until(lambda: server.sessions_open == 0)
         with pytest.raises(UnknownHandle):
-            await lane.call(STATE)
+            await lane.call(STATE, "state")
 
 
 async def test_closing_while_opening_leaves_no_session() -> None:
     async with ScriptedServer() as server, lane_on(server) as lane:
         server.hold_reply()
-        task = await started(server, lane.call(RESET), requests=1)
+        task = await started(server, lane.call(RESET, "reset"), requests=1)
         await lane.close()
         with pytest.raises(EpisodeLost, match="closed"):
             await task
@@ -371,7 +371,7 @@ async def test_closing_while_opening_leaves_no_session() -> None:
 async def test_garbage_from_the_server_is_an_error_of_that_call(reply: Any) -> None:
     answers: list[Callable[[], Any]] = [lambda: observation(count=0), lambda: reply]
     async with ScriptedServer(respond=lambda session, frame: answers.pop(0)()) as server, lane_on(server) as lane:
-        await lane.call(RESET)
+        await lane.call(RESET, "reset")
         with pytest.raises((RuntimeError,)) as caught:
-            await lane.call(add(1))
+            await lane.call(add(1), "step")
         assert caught.value.code in ("BAD_REPLY", "EPISODE_LOST")  # type: ignore[attr-defined]

@@ -10,11 +10,15 @@ from typing import Any
 import httpx
 import mcp_types
 import pytest
+from jsonschema import Draft202012Validator
 from testkit.gateways import Served, environment_settings, serving
 from testkit.scripted import ScriptedServer
 
+from openenv_gateway_schemas import load
+
 MODERN = "2026-07-28"
 META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
+RESULTS = Draft202012Validator(load("tool_result"))
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
@@ -74,6 +78,8 @@ class Agent:
         assert response.status_code == 200, response.text
         result: dict[str, Any] = response.json()["result"]
         mcp_types.CallToolResult.model_validate(result)
+        if "structuredContent" in result:
+            RESULTS.validate(result["structuredContent"])
         return result
 
     async def modern(self, method: str, params: dict[str, Any] | None = None, /, **headers: str | None) -> httpx.Response:

@@ -41,7 +41,7 @@ async def call_tool(environment: Environment, caller: Caller, params: JsonObject
         action = request.data
         lane = lane_of(caller, environment, tool.kind, handle)
         timeout_s = environment.settings.timeouts.tools.get(tool.name)
-        outcome = await lane.call(request, timeout_s)
+        outcome = await lane.call(request, tool.name, timeout_s)
     except UnknownTool as error:
         raise RpcError(INVALID_PARAMS, str(error), error_data(failure_of(error))) from error
     except ActionLate as error:
@@ -79,11 +79,11 @@ def _late_note(environment: Environment, late: Late | None) -> JsonObject | None
     if late is None:
         return None
     if isinstance(late.reply, ErrorFrame):
-        return {"of": late.kind, "error": {"code": late.reply.code, "message": late.reply.message}}
+        return {"tool": late.tool, "error": {"code": late.reply.code, "message": late.reply.message}}
     assert isinstance(late.reply, Observation)
     structured: JsonObject = observation_result(late.reply, environment.settings.mapping, Notes())["structuredContent"]
     structured.pop("next", None)
-    return {"of": late.kind, **_without_pictures(structured)}
+    return {"tool": late.tool, **_without_pictures(structured)}
 
 
 def _without_pictures(value: Any) -> Any:

@@ -54,6 +54,7 @@ class Lane:
         self._untold: Late | None = None
         self._told: Late | None = None
         self._lost_because = ""
+        self._sent_by = ""
         self._reset_data: dict[str, Any] = {}
         self._ends: set[asyncio.Task[None]] = set()
 
@@ -65,8 +66,8 @@ class Lane:
         """Whether a call is in flight or waits."""
         return self._waiting > 0
 
-    async def call(self, request: Request, timeout_s: float | None = None) -> Outcome:
-        """Carry out one request; `timeout_s` overrides the step timeout.
+    async def call(self, request: Request, tool: str, timeout_s: float | None = None) -> Outcome:
+        """Carry out one request, made by calling `tool`; `timeout_s` overrides the step timeout.
 
         Raises EnvironmentFault (the environment's own error frame; the episode goes on), ReplyTimeout (sent, outcome
         unknown, told by the next call), ActionLate (an earlier action's outcome; this one was not executed), EpisodeOver,
@@ -78,7 +79,7 @@ class Lane:
         try:
             async with self._turn:
                 self.last_used = time.monotonic()
-                return await self._perform(request, timeout_s or self._settings.timeouts.step_s)
+                return await self._perform(request, tool, timeout_s or self._settings.timeouts.step_s)
         finally:
             self._waiting -= 1
             self.last_used = time.monotonic()
@@ -110,7 +111,7 @@ class Lane:
 
     # --- one call ---------------------------------------------------------------------------------------------------
 
-    async def _perform(self, request: Request, timeout_s: float) -> Outcome:
+    async def _perform(self, request: Request, tool: str, timeout_s: float) -> Outcome:
         await self._settle()
         if self.phase is Phase.CLOSED:
             raise UnknownHandle("This session was closed")
@@ -118,7 +119,7 @@ class Lane:
             case "reset":
                 return await self._reset(request.data)
             case "step":
-                return await self._step(request.data, timeout_s)
+                return await self._step(request.data, tool, timeout_s)
             case "state":
                 return await self._state(timeout_s)
             case _:
@@ -143,16 +144,16 @@ class Lane:
         self._untold = None
         return self._outcome("reset", late.reply, notice=RESET_LATE, opened=True)
 
-    async def _step(self, data: Mapping[str, Any], timeout_s: float) -> Outcome:
+    async def _step(self, data: Mapping[str, Any], tool: str, timeout_s: float) -> Outcome:
         if self._untold is not None and self._settings.late_reply == "tell":
             self._told, self._untold = self._untold, None
             raise ActionLate(self._told)
         notice = await self._ensure_open()
         if self.phase is Phase.DONE and self._settings.after_done != "pass":
             return await self._step_after_done()
-        reply = _observation(await self._exchange("step", data, timeout_s))
+        reply = _observation(await self._exchange("step", data, timeout_s, tool))
         self._note_step(reply)
-        return self._outcome("step", reply, notice=notice, opened=notice is not None)
+        return self._outcome("step", reply, tool, notice=notice, opened=notice is not None)
 
     async def _step_after_done(self) -> Outcome:
         if self._settings.after_done == "error":
@@ -178,10 +179,10 @@ class Lane:
         return self._outcome("state", self._latest, notice=notice, opened=notice is not None)
 
     def _outcome(
-        self, kind: Kind, reply: Observation | State, *, notice: str | None = None, opened: bool = False
+        self, kind: Kind, reply: Observation | State, tool: str = "reset", *, notice: str | None = None, opened: bool = False
     ) -> Outcome:
         late, self._untold = self._untold, None
-        self._told = late if kind == "state" else Late(kind, reply)
+        self._told = late if kind == "state" else Late(kind, tool, reply)
         return Outcome(reply, self.episode, self.step_count, late, notice, opened)
 
     # --- opening ----------------------------------------------------------------------------------------------------
@@ -229,8 +230,11 @@ class Lane:
 
     # --- the wire ---------------------------------------------------------------------------------------------------
 
-    async def _exchange(self, kind: Kind, data: Mapping[str, Any], timeout_s: float) -> Observation | State:
+    async def _exchange(
+        self, kind: Kind, data: Mapping[str, Any], timeout_s: float, tool: str = "reset"
+    ) -> Observation | State:
         assert self._lease is not None
+        self._sent_by = tool
         try:
             raw = await self._lease.session.exchange(kind, data, timeout_s)
         except EpisodeLost as error:
@@ -263,13 +267,13 @@ class Lane:
         if (error := opening.exception()) is not None:
             log.warning("%r: an opening that its caller had given up failed: %s", self, error)
             return
-        self._untold = Late("reset", opening.result())
+        self._untold = Late("reset", "reset", opening.result())
 
     def _take_late(self, kind: Kind, reply: Observation | State | ErrorFrame) -> None:
         if isinstance(reply, Observation):
             self._begin(reply) if kind == "reset" else self._note_step(reply)
         if kind != "state":
-            self._untold = Late(kind, reply)
+            self._untold = Late(kind, self._sent_by, reply)
 
     # --- the episode ------------------------------------------------------------------------------------------------
 

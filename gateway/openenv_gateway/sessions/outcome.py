@@ -10,9 +10,11 @@ from openenv_gateway.errors import PreviousActionLate
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """The outcome of an earlier call that its caller had given up."""
+    """The outcome of an earlier call that its caller had given up. `tool` is the tool that was called, "reset" for the
+    gateway's own resets."""
 
     kind: Kind
+    tool: str
     reply: Observation | State | ErrorFrame
 
 
@@ -34,7 +36,7 @@ class ActionLate(PreviousActionLate):
 
     def __init__(self, late: Late) -> None:
         super().__init__(
-            f"Your previous {late.kind} finished late, after its call had been given up; "
+            f"Your previous call of {late.tool} finished late, after its call had been given up; "
             "its outcome is told here and the present action was NOT executed"
         )
         self.late = late
