@@ -43,17 +43,15 @@ def parse_frame(raw: bytes | str) -> Reply:
 
 def harden(reply: Reply) -> Reply:
     """The same reply with the promises of `parse_frame`, for one that came another way (HTTP). Raises BadReply if too deep."""
-    match reply:
-        case Observation(observation=observation, metadata=metadata):
-            check_depth([observation, metadata])
-            reward = _plain_reward(reply.reward)
-            return replace(reply, observation=plain_value(observation), reward=reward, metadata=plain_value(metadata))
-        case State(state=state):
-            check_depth(state)
-            return State(plain_value(state))
-        case ErrorFrame(message=message, code=code, data=data):
-            check_depth(data)
-            return ErrorFrame(plain_text(message), plain_text(code), plain_value(data))
+    if isinstance(reply, Observation):
+        check_depth([reply.observation, reply.metadata])
+        observation, metadata = plain_value(reply.observation), plain_value(reply.metadata)
+        return replace(reply, observation=observation, reward=_plain_reward(reply.reward), metadata=metadata)
+    if isinstance(reply, State):
+        check_depth(reply.state)
+        return State(plain_value(reply.state))
+    check_depth(reply.data)
+    return ErrorFrame(plain_text(reply.message), plain_text(reply.code), plain_value(reply.data))
 
 
 def check_depth(value: Any) -> None:
