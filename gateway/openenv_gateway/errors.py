@@ -130,7 +130,7 @@ class ResetForbidden(GatewayError):
 
 
 class UnusableSchema(GatewayError):
-    """An environment's JSON Schema that is malformed, refers elsewhere, or is too deep or too big. Told when tools are built."""
+    """An environment's JSON Schema that is malformed, refers elsewhere, is too deep or too big. Told when tools are built."""
 
     code = "UNUSABLE_SCHEMA"
     next_step = "Correct the schema in the environment's action or tool; the gateway checks it again when it starts."
@@ -140,7 +140,7 @@ class ConfigError(GatewayError):
     """One or more faults in the configuration, all of them in `faults`, each with its place."""
 
     code = "CONFIG_ERROR"
-    next_step = "Correct the listed faults; `openenv-gateway validate FILE` checks them again."
+    next_step = "Correct what is listed and try again (`openenv-gateway validate FILE` checks a file)."
 
     def __init__(self, what: str, faults: Sequence[str]) -> None:
         super().__init__("\n".join([f"{what}: {len(faults)} fault{'s' if len(faults) != 1 else ''}", *faults]))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import httpx2
+
 from mcp import Client, MCPError
 from openenv_client.errors import ServerUnreachable
 from openenv_client.frames import JsonObject
@@ -39,5 +41,10 @@ async def _connected(url: str) -> AsyncIterator[Client]:
     try:
         async with Client(url) as client:
             yield client
-    except* OSError as group:
-        raise ServerUnreachable(url, str(group.exceptions[0]) or type(group.exceptions[0]).__name__) from group
+    except* (OSError, httpx2.HTTPError) as group:
+        first = _first(group)
+        raise ServerUnreachable(url, str(first) or type(first).__name__) from group
+
+
+def _first(error: BaseException) -> BaseException:
+    return _first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error

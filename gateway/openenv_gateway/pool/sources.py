@@ -64,14 +64,21 @@ async def launch(source: Source, timeouts: Timeouts) -> RunningServer:
     cancellation included, nothing is left running.
     """
     provider = provider_for(source)
+    starting = asyncio.ensure_future(asyncio.to_thread(provider.start))
     try:
-        base_url = await asyncio.to_thread(provider.start)
+        base_url = await asyncio.shield(starting)
         if source.kind in LAUNCHING_KINDS:
             await asyncio.to_thread(provider.wait_for_ready, timeouts.launch_s)
         else:
             await health(base_url, timeouts.connect_s)
     except BaseException:
-        # A cancelled wait leaves its thread in start or wait_for_ready: stop ends those as well.
-        await asyncio.shield(asyncio.to_thread(provider.stop))
+        await asyncio.shield(_give_up(provider, starting))
         raise
     return RunningServer(provider, base_url)
+
+
+async def _give_up(provider: Launcher, starting: asyncio.Future[str]) -> None:
+    """Stop what may still be starting in its thread: `stop` ends a wait, but a start that comes after it would remain."""
+    await asyncio.to_thread(provider.stop)
+    await asyncio.wait({starting})
+    await asyncio.to_thread(provider.stop)
