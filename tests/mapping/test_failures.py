@@ -55,17 +55,17 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
     environment.WebSocketRefused: (lambda: environment.WebSocketRefused("ws://h:1/ws", 403), ("HTTP 403",), {}),
     environment.SessionRefused: (
         lambda: environment.SessionRefused("attached twice", "SESSION_ERROR", {}),
-        ("refused a session", "attached twice", "nothing was sent"),
+        ("refused a session", "attached twice", "Nothing was sent"),
         {},
     ),
     environment.CapacityReached: (
         lambda: environment.CapacityReached("full", BUSY),
-        ("no free session (8 of 8 are in use)", "nothing was sent"),
+        ("no free session: all 8 are in use", "Nothing was sent"),
         {"retry_after_s": 5.0},
     ),
     environment.FactoryFailed: (
         lambda: environment.FactoryFailed("Environment factory 'make' failed.", {}),
-        ("could not build its environment", "Environment factory 'make' failed."),
+        ("could not build its environment", "Environment factory 'make' failed. Nothing was sent."),
         {},
     ),
     environment.EnvironmentFault: (
@@ -119,7 +119,7 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
     gateway.UnusableSchema: (lambda: gateway.UnusableSchema("$ref leads elsewhere."), ("$ref leads elsewhere.",), {}),
     gateway.ConfigError: (
         lambda: gateway.ConfigError("g.toml", ["port: a string", "host: empty"]),
-        ("2 faults", "port: a string"),
+        ("g.toml: 2 faults",),
         {"errors": [{"message": "port: a string"}, {"message": "host: empty"}]},
     ),
 }
@@ -208,7 +208,7 @@ def test_an_environments_code_is_brought_into_the_form_of_ours(code: str, of_fau
 
 def test_capacity_without_numbers_names_none() -> None:
     failure = failure_of(environment.CapacityReached("full", {}))
-    assert failure.cause == "The environment server has no free session; nothing was sent."
+    assert failure.cause == "The environment server has no free session. Nothing was sent."
     assert "Try again in 5 s." in told(failure)
 
 

@@ -76,7 +76,8 @@ def _invalid_arguments(error: gateway.InvalidArguments, _: JsonObject) -> Failur
 
 
 def _config_error(error: gateway.ConfigError, _: JsonObject) -> Failure:
-    return _failure(error, words(error), **_errors([{"message": fault} for fault in error.faults]))
+    faults = [{"message": fault} for fault in error.faults]
+    return _failure(error, words(error).partition("\n")[0], **_errors(faults))
 
 
 def _fault(error: environment.EnvironmentFault, action: JsonObject) -> Failure:
@@ -90,15 +91,15 @@ def _fault(error: environment.EnvironmentFault, action: JsonObject) -> Failure:
 
 
 def _capacity(error: environment.CapacityReached, _: JsonObject) -> Failure:
-    taken = "" if error.max_sessions is None else f" ({error.active_sessions} of {error.max_sessions} are in use)"
-    cause = f"The environment server has no free session{taken}; nothing was sent."
+    limit = "" if error.max_sessions is None else f": all {error.max_sessions} are in use"
+    cause = f"The environment server has no free session{limit}. Nothing was sent."
     return Failure(error.code, words(error.message), cause, True, error.next_step, {"retry_after_s": RETRY_CAPACITY_S})
 
 
 def _refused(error: environment.SessionRefused, _: JsonObject) -> Failure:
     said = words(error.message)
     what = "could not build its environment" if isinstance(error, environment.FactoryFailed) else "refused a session"
-    cause = f"The environment server {what}: {said}; nothing was sent."
+    cause = f"The environment server {what}: {said.rstrip('.')}. Nothing was sent."
     return Failure(stable_code(error.code, "SESSION_REFUSED"), said, cause, error.retryable, error.next_step)
 
 

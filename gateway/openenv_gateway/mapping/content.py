@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from openenv_client.frames import JsonObject
-from openenv_gateway.mapping.encoded import media_block
+from openenv_gateway.mapping.encoded import MIN_TEXT, media_block
 from openenv_gateway.mapping.images import declared_picture, nested_picture
 
 MARKER = "$content"
@@ -15,6 +15,8 @@ MARKER = "$content"
 MAX_BLOCKS = 20
 MAX_LETTERS = 16 * 2**20
 """Bounds of one result: blocks, and base64 characters in all of them. What goes beyond stays data, and is cut like data."""
+
+_NUMBERS = (int, float)
 
 
 class Gallery:
@@ -35,13 +37,13 @@ class Gallery:
 
         Lists that begin and end with a number are not searched: they are data, and may be very long.
         """
-        match value:
-            case str():
-                return self._place(media_block(value), value)
-            case list():
-                return self._take_array(value)
-            case dict():
-                return {key: self._take_field(value, key, item) for key, item in value.items()}
+        kind = type(value)  # exact types, not patterns: this runs for every value of every observation
+        if kind is str:
+            return value if len(value) < MIN_TEXT else self._place(media_block(value), value)
+        if kind is list:
+            return self._take_array(value)
+        if kind is dict:
+            return {key: self._take_field(value, key, item) for key, item in value.items()}
         return value
 
     def _take_field(self, owner: JsonObject, key: str, item: Any) -> Any:
@@ -53,7 +55,7 @@ class Gallery:
         return self.take(item)
 
     def _take_array(self, values: list[Any]) -> Any:
-        if not values or (_is_number(values[0]) and _is_number(values[-1])):
+        if not values or (type(values[0]) in _NUMBERS and type(values[-1]) in _NUMBERS):
             return values
         block = nested_picture(values)
         return [self.take(item) for item in values] if block is None else self._place(block, values)
@@ -69,7 +71,3 @@ class Gallery:
             self._letters += len(data)
             self.blocks.append(block)
         return {MARKER: self._index[data]}
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float)

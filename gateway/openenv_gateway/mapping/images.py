@@ -54,6 +54,8 @@ def declared_picture(values: list[Any], shape: object) -> JsonObject | None:
 
 def nested_picture(values: list[Any]) -> JsonObject | None:
     """The ImageContent for nested H×W, H×W×C or C×H×W lists, None when they are no picture or are irregular."""
+    if 3 < len(values) < MIN_COLOUR_SIDE:
+        return None  # neither rows nor planes: the usual board costs no more than this
     dimensions = _nested_dimensions(values)
     layout = layout_of(dimensions)
     if layout is None:
