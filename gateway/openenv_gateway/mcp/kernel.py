@@ -53,7 +53,13 @@ class Kernel:
         handler = handlers.get(method)
         if handler is None:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
-        return await handler(caller, params)
+        try:
+            return await handler(caller, params)
+        except RpcError:
+            raise
+        except Exception as error:
+            log.exception("%s on %s failed", method, self.environment.name)
+            raise RpcError(INTERNAL_ERROR, "Internal error of the gateway: its log has the details") from error
 
     def undelivered(self, caller: Caller, result: JsonObject) -> None:
         """The transport could not deliver `result`: its lane tells the outcome again with the next call."""
