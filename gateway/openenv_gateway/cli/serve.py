@@ -56,15 +56,16 @@ def serve(
             "Listen on 127.0.0.1, or say --unprotected if the network itself is protected."
         )
     configure_logging(debug=debug, as_json=as_json)
-    listener = _listen(settings.host, settings.port)
+    listener = listen(settings.host, settings.port)
     with listener:
         asyncio.run(_serve(settings, listener, as_json))
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """Bind first: a port in use must fail before any server is launched."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY only on sockets that say that they are TCP; without it each answer waits for a delayed ACK.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((host, port))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from typing import Any
 
 from openenv_client.errors import OpenEnvError
-from openenv_client.frames import ErrorFrame, JsonObject, Observation, State
+from openenv_client.frames import JsonObject, State
 from openenv_gateway.errors import GatewayError, UnknownTool
-from openenv_gateway.mapping.actions import to_request
+from openenv_gateway.mapping.actions import Request, to_request
 from openenv_gateway.mapping.failures import error_data, failure_of, failure_result
+from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.mapping.results import Notes, call_result, observation_result, state_result
 from openenv_gateway.mapping.tools import Tool, ToolKind
 from openenv_gateway.mcp.caller import Caller, lane_of
@@ -32,75 +31,51 @@ async def call_tool(environment: Environment, caller: Caller, params: JsonObject
         raise RpcError(INVALID_PARAMS, 'tools/call needs "name", a string')
     if arguments is not None and not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, 'tools/call takes "arguments" as an object')
-    action: JsonObject | None = None
     try:
         tools = await environment.tools()
         tool = tools.find(name)
-        handle, rest = tools.split_handle(arguments or {})
+        handle, rest = tools.split_handle(arguments)
         request = to_request(tool, rest)  # before a lane is looked for: bad input opens nothing
-        action = request.data
         lane = lane_of(caller, environment, tool.kind, handle)
-        timeout_s = environment.settings.timeouts.tools.get(tool.name)
-        outcome = await lane.call(request, tool.name, timeout_s)
     except UnknownTool as error:
         raise RpcError(INVALID_PARAMS, str(error), error_data(failure_of(error))) from error
-    except ActionLate as error:
-        return _late_failure(environment, lane, error)
     except (OpenEnvError, GatewayError) as error:
-        return failure_result(failure_of(error, action=action))
-    except asyncio.CancelledError:
-        raise
-    except Exception as error:
-        log.exception("tools/call %s on %s failed", name, environment.name)
-        return failure_result(failure_of(error, action=action))
-    return _result(environment, caller, tool, lane, outcome)
+        return failure_result(failure_of(error))
+    return await _play(environment, tool, lane, request)
 
 
-def _result(environment: Environment, caller: Caller, tool: Tool, lane: Lane, outcome: Outcome) -> JsonObject:
-    told = tool.kind is ToolKind.RESET or outcome.opened
+async def _play(environment: Environment, tool: Tool, lane: Lane, request: Request) -> JsonObject:
+    late: Late | None = None
+    try:
+        outcome = await lane.call(request, tool.name, environment.settings.timeouts.tools.get(tool.name))
+        return _result(environment.settings.mapping, tool, lane, request, outcome)
+    except ActionLate as caught:
+        failure, late = failure_of(caught), caught.late
+    except (OpenEnvError, GatewayError) as caught:
+        failure = failure_of(caught, action=request.data)
+    except Exception as caught:
+        log.exception("tools/call %s on %s failed", tool.name, environment.name)
+        failure = failure_of(caught, action=request.data)
     notes = Notes(
-        session_id=lane.handle if told else None,
+        late=late.as_note() if late is not None else None,
+        episode=lane.episode,
+        step=lane.step_count if lane.episode is not None else None,
+        lane=lane.handle,
+    )
+    return failure_result(failure, notes, options=environment.settings.mapping)
+
+
+def _result(options: MappingOptions, tool: Tool, lane: Lane, request: Request, outcome: Outcome) -> JsonObject:
+    notes = Notes(
+        session_id=lane.handle if tool.kind is ToolKind.RESET or outcome.opened else None,
         notice=outcome.notice,
-        late=_late_note(environment, outcome.late),
+        late=outcome.late.as_note() if outcome.late is not None else None,
         episode=outcome.episode,
         step=outcome.step,
         lane=lane.handle,
     )
-    options = environment.settings.mapping
     if isinstance(outcome.reply, State):
         return state_result(outcome.reply, options, notes)
     if tool.kind is ToolKind.CALL:
-        return call_result(outcome.reply, options, notes)
+        return call_result(outcome.reply, options, notes, action=request.data)
     return observation_result(outcome.reply, options, notes)
-
-
-def _late_note(environment: Environment, late: Late | None) -> JsonObject | None:
-    """A late outcome as one JSON object beside this call's own: without pictures, which belong to another result."""
-    if late is None:
-        return None
-    if isinstance(late.reply, ErrorFrame):
-        return {"tool": late.tool, "error": {"code": late.reply.code, "message": late.reply.message}}
-    assert isinstance(late.reply, Observation)
-    structured: JsonObject = observation_result(late.reply, environment.settings.mapping, Notes())["structuredContent"]
-    structured.pop("next", None)
-    return {"tool": late.tool, **_without_pictures(structured)}
-
-
-def _without_pictures(value: Any) -> Any:
-    if isinstance(value, dict):
-        if "$content" in value:
-            return {"$left_out": "a picture or sound; call observe or step to see the present one"}
-        return {key: _without_pictures(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_without_pictures(item) for item in value]
-    return value
-
-
-def _late_failure(environment: Environment, lane: Lane, error: ActionLate) -> JsonObject:
-    """The answer to an action that was not executed because an earlier one finished late: its outcome, pictures included."""
-    note = _late_note(environment, error.late)
-    result = failure_result(failure_of(error), Notes(late=note, lane=lane.handle))
-    if isinstance(error.late.reply, Observation):
-        shown = observation_result(error.late.reply, environment.settings.mapping, Notes())
-        result["content"] += [block for block in shown["content"] if block["type"] != "text"]
-    return result

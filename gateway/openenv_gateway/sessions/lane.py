@@ -44,7 +44,7 @@ class Lane:
         self.last_used = time.monotonic()
         self.phase = Phase.NEW
         self.step_count = 0
-        self.episode = ""
+        self.episode: str | None = None
         self._settings, self._pool = settings, pool
         self._turn = asyncio.Lock()
         self._waiting = 0
@@ -54,7 +54,7 @@ class Lane:
         self._untold: Late | None = None
         self._told: Late | None = None
         self._lost_because = ""
-        self._sent_by = ""
+        self._sent: tuple[str, Mapping[str, Any]] = ("", {})
         self._reset_data: dict[str, Any] = {}
         self._ends: set[asyncio.Task[None]] = set()
 
@@ -153,7 +153,7 @@ class Lane:
             return await self._step_after_done()
         reply = _observation(await self._exchange("step", data, timeout_s, tool))
         self._note_step(reply)
-        return self._outcome("step", reply, tool, notice=notice, opened=notice is not None)
+        return self._outcome("step", reply, notice=notice, opened=notice is not None)
 
     async def _step_after_done(self) -> Outcome:
         if self._settings.after_done == "error":
@@ -179,10 +179,10 @@ class Lane:
         return self._outcome("state", self._latest, notice=notice, opened=notice is not None)
 
     def _outcome(
-        self, kind: Kind, reply: Observation | State, tool: str = "reset", *, notice: str | None = None, opened: bool = False
+        self, kind: Kind, reply: Observation | State, *, notice: str | None = None, opened: bool = False
     ) -> Outcome:
         late, self._untold = self._untold, None
-        self._told = late if kind == "state" else Late(kind, tool, reply)
+        self._told = late if kind == "state" else Late(kind, *self._sent, reply)
         return Outcome(reply, self.episode, self.step_count, late, notice, opened)
 
     # --- opening ----------------------------------------------------------------------------------------------------
@@ -200,6 +200,7 @@ class Lane:
         """Open a session by its first reset. The work is the lane's own task, so that a caller who gives up while a server is
         launched does not end the launch: the next call finds the session open."""
         self.phase = advance(self.phase, Event.OPEN)
+        self._sent = ("reset", data)
         self._reset_data = dict(data)
         opening = self._opening = asyncio.create_task(self._open_session(data), name=f"opening {self!r}")
         try:
@@ -234,7 +235,7 @@ class Lane:
         self, kind: Kind, data: Mapping[str, Any], timeout_s: float, tool: str = "reset"
     ) -> Observation | State:
         assert self._lease is not None
-        self._sent_by = tool
+        self._sent = (tool, data)
         try:
             raw = await self._lease.session.exchange(kind, data, timeout_s)
         except EpisodeLost as error:
@@ -267,13 +268,13 @@ class Lane:
         if (error := opening.exception()) is not None:
             log.warning("%r: an opening that its caller had given up failed: %s", self, error)
             return
-        self._untold = Late("reset", "reset", opening.result())
+        self._untold = Late("reset", "reset", self._reset_data, opening.result())
 
     def _take_late(self, kind: Kind, reply: Observation | State | ErrorFrame) -> None:
         if isinstance(reply, Observation):
             self._begin(reply) if kind == "reset" else self._note_step(reply)
         if kind != "state":
-            self._untold = Late(kind, self._sent_by, reply)
+            self._untold = Late(kind, *self._sent, reply)
 
     # --- the episode ------------------------------------------------------------------------------------------------
 
@@ -301,8 +302,7 @@ class Lane:
             end.add_done_callback(self._ends.discard)
 
     def _lost_error(self) -> EpisodeLost:
-        reason = self._lost_because or "the session was closed"
-        error = EpisodeLost(f"{reason} (episode {self.episode}, step {self.step_count})")
+        error = EpisodeLost(self._lost_because or "the session was closed")
         if self._settings.mapping.exposure == "agent":
             # Without reset the agent could never go on: it is told once, then `observe` opens a new episode and says so.
             error.next_step = "Call observe to start a new episode."

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from openenv_client.frames import ErrorFrame, Kind, Observation, State
+from openenv_client.frames import ErrorFrame, JsonObject, Kind, Observation, State
 from openenv_gateway.errors import PreviousActionLate
 
 
 @dataclass(frozen=True, slots=True)
 class Late:
     """The outcome of an earlier call that its caller had given up. `tool` is the tool that was called, "reset" for the
-    gateway's own resets."""
+    gateway's own resets; `action` is what was sent."""
 
     kind: Kind
     tool: str
+    action: Mapping[str, Any]
     reply: Observation | State | ErrorFrame
+
+    def as_note(self) -> JsonObject:
+        """As `late` in the published tool_result schema."""
+        note: JsonObject = {"tool": self.tool, "action": dict(self.action)}
+        match self.reply:
+            case Observation(observation=observation, reward=reward, done=done):
+                return {**note, "observation": observation, "reward": reward, "done": done}
+            case State(state=state):
+                return {**note, "state": state}
+            case ErrorFrame(message=message, code=code):
+                return {**note, "error": {"code": code, "message": message}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +38,7 @@ class Outcome:
     did by itself; `opened`: this call opened the lane's environment session."""
 
     reply: Observation | State
-    episode: str
+    episode: str | None
     step: int
     late: Late | None = None
     notice: str | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from openenv_gateway.cli.serve import HttpServer
+from openenv_gateway.cli.serve import HttpServer, listen
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
 from openenv_gateway.transports.app import build_app
@@ -55,7 +54,7 @@ class Served:
 async def serving(*environments: EnvironmentSettings, **changes: Any) -> AsyncIterator[Served]:
     """The real HTTP server in front of these environments; ended with everything that it launched."""
     settings = gateway_settings(*environments, **changes)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with listen("127.0.0.1", 0) as listener:
         async with Gateway(settings) as gateway:
             config = uvicorn.Config(build_app(gateway), log_config=None, lifespan="off", timeout_graceful_shutdown=2)
             server = HttpServer(config)
