@@ -6,6 +6,8 @@ import asyncio
 import base64
 import json
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,13 @@ import click
 
 from openenv_client.frames import JsonObject
 from openenv_gateway.cli.options import configure_logging, exposure_option, make_settings
+from openenv_gateway.cli.progress import starting
 from openenv_gateway.errors import UnknownTool
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.mcp.caller import Caller
 from openenv_gateway.mcp.jsonrpc import RpcError
 from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE
-from openenv_gateway.transports.gateway import Gateway
+from openenv_gateway.transports.gateway import Endpoint, Gateway
 
 SUFFIXES = {
     "image/png": "png",
@@ -93,17 +96,24 @@ def _kind(schema: JsonObject) -> str:
     return str(schema.get("type") or " or ".join(str(option.get("type", "any")) for option in schema.get("anyOf", ())))
 
 
-async def _local_tools(spec: str, exposure: Exposure | None) -> list[JsonObject]:
-    async with Gateway(make_settings([spec], exposure=exposure)) as gateway:
+@asynccontextmanager
+async def _local(spec: str, exposure: Exposure | None) -> AsyncIterator[tuple[Endpoint, Caller]]:
+    """The environment of a spec with its server running, and who calls it."""
+    settings = make_settings([spec], exposure=exposure)
+    async with Gateway(settings) as gateway:
+        async with starting(settings.environments):
+            await gateway.describe()
         (endpoint,) = gateway.endpoints.values()
-        caller = Caller(LATEST_HANDSHAKE, lane_name="command line")
+        yield endpoint, Caller(LATEST_HANDSHAKE, lane_name="command line")
+
+
+async def _local_tools(spec: str, exposure: Exposure | None) -> list[JsonObject]:
+    async with _local(spec, exposure) as (endpoint, caller):
         return (await endpoint.environment.tools()).advertised(caller.handles)
 
 
 async def _local_call(spec: str, tool: str, arguments: JsonObject, exposure: Exposure | None) -> JsonObject:
-    async with Gateway(make_settings([spec], exposure=exposure)) as gateway:
-        (endpoint,) = gateway.endpoints.values()
-        caller = Caller(LATEST_HANDSHAKE, lane_name="command line")
+    async with _local(spec, exposure) as (endpoint, caller):
         try:
             return await endpoint.kernel.answer(caller, "tools/call", {"name": tool, "arguments": arguments})
         except RpcError as error:

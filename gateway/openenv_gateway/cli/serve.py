@@ -15,6 +15,7 @@ import click
 import uvicorn
 
 from openenv_gateway.cli.options import config_option, configure_logging, exposure_option, make_settings
+from openenv_gateway.cli.progress import starting
 from openenv_gateway.errors import GatewayError
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.settings import GatewaySettings
@@ -99,7 +100,8 @@ class _Stop:
         """Ask every environment for its tools. Returns False when a signal came first."""
         self._starting = asyncio.create_task(self._gateway.describe())
         try:
-            await self._starting
+            async with starting(self._gateway.settings.environments):
+                await self._starting
         except asyncio.CancelledError:
             if not self._gateway.draining:
                 raise

@@ -1,0 +1,45 @@
+"""A sign of life while something takes long: a live line on a terminal, now and then a plain line elsewhere. On stderr."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import click
+
+from openenv_gateway.settings import EnvironmentSettings
+
+QUIET_S = 1.5
+"""What is faster needs no line."""
+AGAIN_S = 15.0
+
+
+@asynccontextmanager
+async def starting(environments: Sequence[EnvironmentSettings]) -> AsyncIterator[None]:
+    """Says, while the block runs for long, which environments are being started."""
+    names = ", ".join(f"{environment.name} ({environment.source})" for environment in environments[:3])
+    more = f" and {len(environments) - 3} more" if len(environments) > 3 else ""
+    teller = asyncio.create_task(_tell(f"Starting {names}{more}"), name="progress")
+    try:
+        yield
+    finally:
+        teller.cancel()
+        await asyncio.gather(teller, return_exceptions=True)
+
+
+async def _tell(what: str) -> None:
+    began = time.monotonic()
+    await asyncio.sleep(QUIET_S)
+    if sys.stderr.isatty():
+        from rich.console import Console  # noqa: PLC0415  (only a terminal needs it, and it takes its time to import)
+
+        with Console(stderr=True).status(f"{what} … the first start may have to download") as status:
+            while True:
+                await asyncio.sleep(1)
+                status.update(f"{what} … {time.monotonic() - began:.0f} s")
+    while True:
+        click.echo(f"{what} … {time.monotonic() - began:.0f} s", err=True)
+        await asyncio.sleep(AGAIN_S)
