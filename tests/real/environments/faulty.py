@@ -23,13 +23,11 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
-from fastapi import FastAPI
 from framework import serve
 from openenv.core.env_server import Action, Environment, Observation, State
 from pydantic import Field
 from starlette.responses import PlainTextResponse
 
-FAULT = os.environ.get("FAULT", "")
 FOR_EVER_S = 3600.0
 ASGI = Callable[[dict[str, Any], Any, Any], Awaitable[None]]
 
@@ -54,18 +52,19 @@ class FaultyEnvironment(Environment):
     """An environment for those who must stand failures. There is nothing to win."""
 
     SUPPORTS_CONCURRENT_SESSIONS = True
+    FAULT = ""
 
     def __init__(self) -> None:
         super().__init__()
-        if FAULT == "factory":
+        if self.FAULT == "factory":
             raise RuntimeError("the game's level file is missing")
         self._state = State()
 
     def reset(self, seed: int | None = None, episode_id: str | None = None, **_: Any) -> FaultyObservation:
-        if FAULT == "reset_raises":
+        if self.FAULT == "reset_raises":
             raise RuntimeError("no level today")
         self._state = State(episode_id=episode_id)
-        if FAULT == "reset_error":
+        if self.FAULT == "reset_error":
             return FaultyObservation(done=True, metadata={"status": "error", "error": "LEVEL_KEY is not set"})
         return FaultyObservation(did="reset")
 
@@ -113,13 +112,14 @@ MISHAPS: dict[str, Callable[[float], float]] = {
 }
 
 
-def lacking(inner: FastAPI, fault: str) -> ASGI:
-    """The server without the part that the fault takes away."""
-    answers = {"no_schema": ("/schema", 404), "no_health": ("/health", 503)}
-    path, status = answers.get(fault, ("/ws", 403))
+LACKING = {"no_schema": ("/schema", 404), "no_health": ("/health", 503), "no_ws": ("/ws", 403)}
+
+
+def lacking(inner: ASGI, path: str, status: int) -> ASGI:
+    """The server without one of its paths."""
 
     async def outer(scope: dict[str, Any], receive: Any, send: Any) -> None:
-        if scope["type"] == "lifespan" or scope["path"] != path:
+        if scope["type"] == "lifespan" or scope["path"].removeprefix(scope.get("root_path", "")) != path:
             await inner(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
@@ -129,6 +129,14 @@ def lacking(inner: FastAPI, fault: str) -> ASGI:
     return outer
 
 
+def serve_with(fault: str) -> ASGI:
+    """The server with this fault."""
+    environment = type("FaultyEnvironment", (FaultyEnvironment,), {"FAULT": fault, "__doc__": FaultyEnvironment.__doc__})
+    server: ASGI = serve(environment, FaultyAction, FaultyObservation)
+    return lacking(server, *LACKING[fault]) if fault in LACKING else server
+
+
+FAULT = os.environ.get("FAULT", "")
 if FAULT == "prints":
     print("\n".join(f"line {number} " + "." * 100 for number in range(9500)), flush=True)
 elif FAULT == "dies":
@@ -137,5 +145,4 @@ elif FAULT == "dies":
 elif FAULT == "hangs":
     threading.Event().wait(FOR_EVER_S)
 
-server = serve(FaultyEnvironment, FaultyAction, FaultyObservation)
-app: ASGI = lacking(server, FAULT) if FAULT in ("no_schema", "no_health", "no_ws") else server
+app = serve_with(FAULT)

@@ -1,0 +1,70 @@
+"""The official `mcp` 1.x client, driven by lines: one JSON command on stdin, one JSON answer on stdout.
+
+    python mcp1.py '{"url": "http://…/mcp"}'        or  '{"command": ["openenv-gateway", "stdio", "demo"], "env": {}}'
+    {"do": "list"}                                  or  {"do": "call", "tool": "step", "arguments": {"cell": 5}}
+
+Runs in a virtual environment with mcp 1 (testkit.venvs), started by testkit.agents.
+
+The first line of the answer is {"revision": …}. An answer is {"result": …} or {"error": {"code", "message", "data"}}. End of
+stdin closes the client as its users close it. "revision" beside the URL makes it ask for an older revision.
+"""
+
+import json
+import sys
+from contextlib import asynccontextmanager
+
+import anyio
+import mcp.types as types
+from mcp.client.streamable_http import streamable_http_client
+
+from mcp import ClientSession, McpError, StdioServerParameters, stdio_client
+
+
+def say(message):
+    print(json.dumps(message), flush=True)
+
+
+def on_wire(model):
+    return model.model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+@asynccontextmanager
+async def transport(target):
+    if "url" in target:
+        async with streamable_http_client(target["url"]) as (read, write, _):
+            yield read, write
+    else:
+        program, *arguments = target["command"]
+        async with stdio_client(StdioServerParameters(command=program, args=arguments, env=target["env"])) as streams:
+            yield streams
+
+
+async def listed(session):
+    tools, cursor = [], None
+    while True:
+        page = await session.list_tools(cursor=cursor)
+        tools += [on_wire(tool) for tool in page.tools]
+        cursor = page.nextCursor
+        if cursor is None:
+            return tools
+
+
+async def carry_out(session, command):
+    if command["do"] == "list":
+        return await listed(session)
+    return on_wire(await session.call_tool(command["tool"], command["arguments"]))
+
+
+async def main():
+    target = json.loads(sys.argv[1])
+    types.LATEST_PROTOCOL_VERSION = target.get("revision") or types.LATEST_PROTOCOL_VERSION
+    async with transport(target) as (read, write), ClientSession(read, write) as session:
+        say({"revision": (await session.initialize()).protocolVersion})
+        while line := await anyio.to_thread.run_sync(sys.stdin.readline):
+            try:
+                say({"result": await carry_out(session, json.loads(line))})
+            except McpError as error:
+                say({"error": on_wire(error.error)})
+
+
+anyio.run(main)

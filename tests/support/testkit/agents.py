@@ -1,0 +1,209 @@
+"""Agents: the official MCP clients behind one small face, and on top of it what a model does with the tools.
+
+    async with agents.connected("mcp-2.3-auto", url) as agent:
+        await agent.reset(seed=1)
+        await agent.call("step", amount=3)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, Literal, Protocol
+
+from mcp import Client, MCPError, StdioServerParameters
+from testkit import venvs
+
+MCP_2_AUTO, MCP_2_LEGACY, MCP_2_MODERN, MCP_1 = "mcp-2.3-auto", "mcp-2.3-legacy", "mcp-2.3-2026-07-28", "mcp-1.30"
+KINDS: Final = (MCP_2_AUTO, MCP_2_LEGACY, MCP_2_MODERN, MCP_1)
+"""Every way in which an official client connects. `mcp-1.30/2025-03-26` asks for an older revision."""
+HANDSHAKE: Final = (MCP_2_LEGACY, MCP_1)
+
+ANSWER_TIMEOUT_S: Final = 60.0
+_SCRIPT: Final = Path(__file__).parents[2] / "real" / "clients" / "mcp1.py"
+_MODES: Final[Mapping[str, Literal["auto", "legacy", "2026-07-28"]]] = {
+    MCP_2_AUTO: "auto",
+    MCP_2_LEGACY: "legacy",
+    MCP_2_MODERN: "2026-07-28",
+}
+
+Target = str | Sequence[str]
+"""The URL of an MCP endpoint, or the command of a stdio server."""
+
+
+class Refused(Exception):
+    """A JSON-RPC error instead of a result."""
+
+    def __init__(self, code: int, message: str, data: Any) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code, self.message, self.data = code, message, data
+
+
+class McpClient(Protocol):
+    """What the official clients have in common. Results are as on the wire."""
+
+    async def list_tools(self) -> list[dict[str, Any]]: ...
+    async def call_tool(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
+class Agent:
+    """A client and the handle that its tools may ask for: given by one result, passed on with every later call."""
+
+    def __init__(self, client: McpClient, revision: str) -> None:
+        self._client, self.revision = client, revision
+        self.handle: str | None = None
+        self._needs_handle: frozenset[str] = frozenset()
+        self._listed = False
+
+    async def tools(self) -> dict[str, dict[str, Any]]:
+        """The tools by name."""
+        listed = await self._client.list_tools()
+        self._needs_handle = frozenset(
+            tool["name"] for tool in listed if "session_id" in tool["inputSchema"].get("required", ())
+        )
+        self._listed = True
+        return {tool["name"]: tool for tool in listed}
+
+    async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """The result of one call, whatever it is. Raises Refused for a JSON-RPC error."""
+        if not self._listed:
+            await self.tools()
+        if tool in self._needs_handle and self.handle is not None:
+            arguments = {"session_id": self.handle, **arguments}
+        result = await self._client.call_tool(tool, arguments)
+        self.handle = told(result).get("session_id", self.handle)
+        return result
+
+    async def play(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """What the agent reads of one call that must succeed: {"observation", "reward", "done", …}."""
+        result = await self.call(tool, **arguments)
+        assert not result.get("isError"), result["content"]
+        return told(result)
+
+    async def reset(self, **arguments: Any) -> dict[str, Any]:
+        return await self.play("reset", **arguments)
+
+    async def fail(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
+        """The error data of one call that must fail, which its text must tell as well."""
+        result = await self.call(tool, **arguments)
+        assert result.get("isError"), result
+        error: dict[str, Any] = result["_meta"]["openenv/error"]
+        text = result["content"][0]["text"]
+        assert text.startswith(f"{error['code']}: ") and error["cause"] in text and error["next_step"] in text, text
+        return error
+
+
+def told(result: Mapping[str, Any]) -> dict[str, Any]:
+    """structuredContent, or (revision 2025-03-26) the JSON in the first text; {} for a failure."""
+    if result.get("isError"):
+        return {}
+    if "structuredContent" in result:
+        structured: dict[str, Any] = result["structuredContent"]
+        return structured
+    parsed: dict[str, Any] = json.loads(result["content"][0]["text"])
+    return parsed
+
+
+@asynccontextmanager
+async def connected(kind: str, target: Target, env: Mapping[str, str] | None = None) -> AsyncIterator[Agent]:
+    """An agent with an official client, closed as its users close it. `env`: variables of a stdio server beyond PATH and HOME.
+
+    Builds the client's virtual environment if need be (venvs.VenvFailed).
+    """
+    name, _, revision = kind.partition("/")
+    async with _mcp_1(target, env or {}, revision) if name == MCP_1 else _mcp_2(_MODES[name], target, env or {}) as agent:
+        yield agent
+
+
+class _Mcp2:
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        tools: list[dict[str, Any]] = []
+        cursor: str | None = None
+        while True:
+            page = await self._client.list_tools(cursor=cursor)
+            tools += [_on_wire(tool) for tool in page.tools]
+            if (cursor := page.next_cursor) is None:
+                return tools
+
+    async def call_tool(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return _on_wire(await self._client.call_tool(tool, dict(arguments)))
+        except MCPError as error:
+            raise Refused(error.code, error.message, error.data) from error
+
+
+@asynccontextmanager
+async def _mcp_2(
+    mode: Literal["auto", "legacy", "2026-07-28"], target: Target, env: Mapping[str, str]
+) -> AsyncIterator[Agent]:
+    if isinstance(target, str):
+        server: str | StdioServerParameters = target
+    else:
+        server = StdioServerParameters(command=target[0], args=list(target[1:]), env=dict(env))
+    async with Client(server, mode=mode, read_timeout_seconds=ANSWER_TIMEOUT_S) as client:
+        yield Agent(_Mcp2(client), client.protocol_version)
+
+
+class _Mcp1:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    async def list_tools(self) -> list[dict[str, Any]]:
+        tools: list[dict[str, Any]] = await self._ask({"do": "list"})
+        return tools
+
+    async def call_tool(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        result: dict[str, Any] = await self._ask({"do": "call", "tool": tool, "arguments": dict(arguments)})
+        return result
+
+    async def _ask(self, command: dict[str, Any]) -> Any:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(command).encode() + b"\n")
+        answer = await self.answer()
+        if "error" in answer:
+            raise Refused(answer["error"]["code"], answer["error"]["message"], answer["error"].get("data"))
+        return answer["result"]
+
+    async def answer(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            line = await self._process.stdout.readline()
+        assert line, f"the mcp 1 client ended with {await self._process.wait()}; its traceback is on stderr"
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+
+@asynccontextmanager
+async def _mcp_1(target: Target, env: Mapping[str, str], revision: str) -> AsyncIterator[Agent]:
+    python = await asyncio.to_thread(venvs.known, venvs.MCP_1)
+    aim = {"url": target} if isinstance(target, str) else {"command": list(target), "env": dict(env)}
+    process = await asyncio.create_subprocess_exec(
+        str(python),
+        str(_SCRIPT),
+        json.dumps({**aim, "revision": revision}),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        limit=16 * 2**20,
+    )
+    try:
+        client = _Mcp1(process)
+        yield Agent(client, (await client.answer())["revision"])
+        assert process.stdin is not None
+        process.stdin.close()
+        async with asyncio.timeout(ANSWER_TIMEOUT_S):
+            assert await process.wait() == 0
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def _on_wire(model: Any) -> dict[str, Any]:
+    dumped: dict[str, Any] = model.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    return dumped
