@@ -76,8 +76,8 @@ def multiple_of(factor: float) -> Check:
     def is_multiple(value: float) -> bool:
         if isinstance(value, float) and not math.isfinite(value):
             return False
-        if isinstance(factor, int) and isinstance(value, int):
-            return value % factor == 0
+        if isinstance(factor, int):
+            return (value if isinstance(value, int) else Fraction(value)) % factor == 0
         try:
             quotient = value / factor
         except OverflowError:

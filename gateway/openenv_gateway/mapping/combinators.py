@@ -6,7 +6,7 @@ from typing import Any
 
 from openenv_client.frames import JsonObject
 from openenv_gateway.mapping.applicators import Compile
-from openenv_gateway.mapping.faults import Budget, Check, Fault
+from openenv_gateway.mapping.faults import BRANCH_WORK, Budget, Check, Fault
 
 
 def all_of(schema: JsonObject, compile: Compile) -> Check:
@@ -14,7 +14,7 @@ def all_of(schema: JsonObject, compile: Compile) -> Check:
     branches = [compile(child) for child in schema["allOf"]]
 
     def check(value: Any, budget: Budget) -> Fault | None:
-        budget.spend(len(branches))
+        budget.spend(BRANCH_WORK * len(branches))
         return next((fault for branch in branches if (fault := branch(value, budget))), None)
 
     return check
@@ -25,7 +25,7 @@ def any_of(schema: JsonObject, compile: Compile) -> Check:
     branches = [compile(child) for child in schema["anyOf"]]
 
     def check(value: Any, budget: Budget) -> Fault | None:
-        budget.spend(len(branches))
+        budget.spend(BRANCH_WORK * len(branches))
         faults = []
         for branch in branches:
             fault = branch(value, budget)
@@ -42,7 +42,7 @@ def one_of(schema: JsonObject, compile: Compile) -> Check:
     branches = [compile(child) for child in schema["oneOf"]]
 
     def check(value: Any, budget: Budget) -> Fault | None:
-        budget.spend(len(branches))
+        budget.spend(BRANCH_WORK * len(branches))
         faults = [fault for branch in branches if (fault := branch(value, budget))]
         accepted = len(branches) - len(faults)
         if accepted == 1:

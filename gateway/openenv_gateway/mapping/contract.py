@@ -16,6 +16,8 @@ from openenv_gateway.mapping.schemas import advertise
 from openenv_gateway.mapping.shapes import joined, without
 from openenv_gateway.mapping.validation import Validator
 
+_TOO_MUCH = Fault("arguments that are smaller or less deeply nested", "more than can be checked")
+
 
 class Contract:
     """The arguments of one tool.
@@ -67,16 +69,22 @@ class Contract:
     def read(self, arguments: Mapping[str, Any]) -> JsonObject:
         """What the environment takes for these arguments. Raises Unfit if the original schema refuses them, and if finding
         that out takes too much work. Never returns the mapping that was given."""
-        budget = Budget()
+        budget, first = Budget(), _TOO_MUCH
         try:
             plain = {**self.fill, **arguments}
-            if not self._translates and self._check(plain, budget) is None:
-                return plain
-            given = {name: item for name, item in arguments.items() if item is not None or name not in self._unlisted}
-            fitted = {**self.fill, **self._fitter.fit(self.keywords, given, budget)}
-            fault = self._check(fitted, budget)
-        except (TooMuchWork, RecursionError):
-            raise Unfit(Fault("arguments that are smaller or less deeply nested", "more than can be checked")) from None
+            if not self._translates:
+                found = self._check(plain, budget)
+                if found is None:
+                    return plain
+                first = found
+            return self._fitted(arguments, budget)
+        except (TooMuchWork, RecursionError):  # what the first check found, if it came to an end, tells more
+            raise Unfit(first) from None
+
+    def _fitted(self, arguments: Mapping[str, Any], budget: Budget) -> JsonObject:
+        given = {name: item for name, item in arguments.items() if item is not None or name not in self._unlisted}
+        fitted = {**self.fill, **self._fitter.fit(self.keywords, given, budget)}
+        fault = self._check(fitted, budget)
         if fault:
             raise Unfit(fault)
         return fitted

@@ -19,10 +19,13 @@ from typing import Any, NoReturn
 from openenv_client.frames import JsonObject
 from openenv_gateway.mapping.alternatives import Alternative, Alternatives
 from openenv_gateway.mapping.equality import identity
-from openenv_gateway.mapping.faults import Budget, Fault
+from openenv_gateway.mapping.faults import BRANCH_WORK, Budget, Fault
 from openenv_gateway.mapping.references import Schema
 from openenv_gateway.mapping.shapes import Shape, shape_of
 from openenv_gateway.mapping.validation import Validator
+
+_READING_WORK = 3 * BRANCH_WORK
+"""What reading a value as one form of its schema costs of the budget."""
 
 
 class Unfit(Exception):
@@ -49,7 +52,7 @@ class Fitter:
         """(what the value is taken for, whether that is certain). A value that fits nothing comes back as it was, or, if the
         schema has one form only, as far as it could be read."""
         forms = self._alternatives.of(schema)
-        budget.spend(len(forms))
+        budget.spend(_READING_WORK * len(forms))
         readings = [self._reading(form, value, budget) for form in forms]
         fitting = [reading for reading in readings if reading is not None]
         certain = next((reading for reading in fitting if reading[1]), None)

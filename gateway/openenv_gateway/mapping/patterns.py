@@ -8,6 +8,7 @@ JavaScript surely read it alike: one that a host cannot compile hides the whole 
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from math import inf
 
@@ -53,10 +54,12 @@ class Pattern:
 
 
 def read_pattern(source: str) -> Pattern | None:
-    """The pattern, or None if Python cannot compile it (the environment may well be able to)."""
+    """The pattern, or None if Python cannot compile it or has doubts (the environment may well have none)."""
     try:
-        regex = re.compile(source)
-    except (re.error, OverflowError, RecursionError):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            regex = re.compile(source)
+    except (re.error, OverflowError, RecursionError, Warning):
         return None
     unbounded, choices = _estimate(source)
     return Pattern(regex, unbounded, choices, _PORTABLE.fullmatch(source) is not None)

@@ -5,9 +5,8 @@ advertised schema therefore uses the least common form: objects with `properties
 references, no composition at the root, no booleans, no empty schemas, no tuples, names of letters, digits and underscores.
 It accepts at least what the original accepts, save for what is said below; the original decides (see `contract`).
 
-Narrower than the original, on purpose: recursion is shown MAX_LEVELS deep, after which any object, or its JSON text, stands for
-the rest; arrays without `items` are shown with items that are no arrays; keys of other names than letters, digits and underscores
-are shown under names made of these.
+Narrower than the original, on purpose: recursion is shown MAX_LEVELS deep, after which any object, or its JSON text, stands
+for the rest; arrays without `items` are shown with items that are no arrays; keys that hosts refuse go under other names.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from openenv_gateway.mapping.equality import identity
 from openenv_gateway.mapping.patterns import read_pattern
 from openenv_gateway.mapping.references import Document, Schema
 from openenv_gateway.mapping.shapes import Shape, shape_of
-from openenv_gateway.mapping.wording import default_of, described, description_of, kind_of
+from openenv_gateway.mapping.wording import default_of, described, inherited_description, kind_of
 
 MAX_LEVELS = 3
 """How many levels of a recursive definition are shown; fewer if the whole would pass MAX_PARTS."""
@@ -98,7 +97,7 @@ class _Rewriter:
         shown = self._schema(schema, path)
         if shown is None or isinstance(schema, bool):
             return None
-        said = schema.get("description") or attribute or description_of(schema, self._alternatives)
+        said = schema.get("description") or attribute or inherited_description(schema, self._alternatives)
         shown["description"] = described(_prose(said), name, schema.get("title"), self._alternatives, schema)
         default = default_of(schema)
         if _is_plain(default):

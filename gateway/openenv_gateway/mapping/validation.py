@@ -13,7 +13,7 @@ from openenv_client.frames import JsonObject
 from openenv_gateway.mapping import applicators, combinators
 from openenv_gateway.mapping.applicators import Compile
 from openenv_gateway.mapping.assertions import ASSERTIONS
-from openenv_gateway.mapping.faults import Budget, Check, Fault
+from openenv_gateway.mapping.faults import BRANCH_WORK, Budget, Check, Fault
 from openenv_gateway.mapping.references import Document, Schema
 
 _APPLICATORS: dict[tuple[str, ...], Callable[[JsonObject, Compile], Check]] = {
@@ -64,7 +64,7 @@ class Validator:
         target = self._document.follow(reference)
 
         def check(value: Any, budget: Budget) -> Fault | None:
-            budget.spend(1)
+            budget.spend(BRANCH_WORK)
             return self.check(target)(value, budget)  # compiled when first used: definitions may be recursive
 
         return check

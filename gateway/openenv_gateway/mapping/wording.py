@@ -96,9 +96,7 @@ def _size(low: float | None, high: float | None, one: str, many: str) -> Iterabl
 
 
 
-def description_of(schema: JsonObject, alternatives: Alternatives) -> str | None:
-    """What a schema says of itself, or what the one thing says that it refers to."""
-    if "description" in schema:
-        return str(schema["description"])
+def inherited_description(schema: JsonObject, alternatives: Alternatives) -> str | None:
+    """What the one thing that a schema refers to or wraps says of itself; None if there is no such one thing."""
     forms = [form for form in alternatives.of(schema) if form.type != "null"]
     return forms[0].keywords.get("description") if len(forms) == 1 else None
