@@ -6,12 +6,15 @@ import json
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
+from testkit import catalog
 from testkit.toolsets import recorded
 
 from openenv_client.description import Description
-from openenv_client.frames import JsonObject
+from openenv_client.frames import JsonObject, Observation, State
 from openenv_gateway.mapping.options import MappingOptions
-from openenv_gateway.mapping.tools import build_tools
+from openenv_gateway.mapping.results import Notes, call_result, observation_result, parse_frame, state_result
+from openenv_gateway.mapping.tools import ToolKind, build_tools
 
 
 def test_the_output_schema_names_the_observations_fields_and_constrains_none() -> None:
@@ -41,3 +44,22 @@ def test_a_reward_that_the_agent_may_not_see_is_nowhere_in_its_tools(place: Any)
 def test_state_answers_with_the_state() -> None:
     output = recorded("chess_env").find("state").output_schema
     assert list(output["properties"]) == ["state", "session_id", "notice", "late"]
+
+
+@pytest.mark.parametrize("place", ["visible", "meta", "hidden"])
+@pytest.mark.parametrize("env", catalog.described())
+def test_every_result_of_every_recorded_reply_is_as_the_output_schema_promises(env: str, place: Any) -> None:
+    options = MappingOptions(reward=place)
+    tools = recorded(env, options)
+    notes = Notes(session_id="h", notice="A new session.", late={"tool": "step", "action": {}, "error": {"message": "m"}})
+    promised = {tool.kind: Draft202012Validator(tool.output_schema) for tool in tools.tools}
+    frames = [{"type": "observation", "data": {"observation": {}, "reward": True}}, *catalog.replies(env)]
+    for frame in (frame for frame in frames if frame["type"] in ("observation", "state")):
+        reply = parse_frame(json.dumps(frame))
+        if isinstance(reply, State):
+            promised[ToolKind.STATE].validate(state_result(reply, options, notes)["structuredContent"])
+        else:
+            assert isinstance(reply, Observation)
+            for result in (observation_result(reply, options, notes), call_result(reply, options, notes)):
+                if not result.get("isError"):
+                    promised[ToolKind.RESET].validate(result["structuredContent"])

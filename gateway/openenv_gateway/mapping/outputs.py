@@ -27,8 +27,8 @@ def step_output(observation: JsonObject, options: MappingOptions) -> JsonObject:
     """For tools that answer with an observation. `observation` is its schema as served; only its field names are used."""
     properties: JsonObject = {"observation": {"type": "object", "properties": {}, "description": _observation(observation)}}
     if options.reward == "visible":
-        number_or_null = [{"type": "number"}, {"type": "null"}]
-        properties["reward"] = {"anyOf": number_or_null, "description": "The reward of this action; null if there is none."}
+        kinds = [{"type": name} for name in ("number", "boolean", "null")]  # as published, and as servers declare it
+        properties["reward"] = {"anyOf": kinds, "description": "The reward of this action; null if there is none."}
     properties["done"] = {"type": "boolean", "description": "True when the episode is over."}
     properties["next"] = {"type": "string", "description": "What to do next, once the episode is over."}
     return {"type": "object", "properties": {**properties, **_ALSO}, "required": ["observation", "done"]}
