@@ -13,7 +13,7 @@ from testkit.gateways import environment_settings
 from testkit.scripted import ScriptedServer
 
 from openenv_client.errors import EpisodeLost
-from openenv_gateway.errors import Draining, UnknownHandle
+from openenv_gateway.errors import Draining, QueueTimeout, UnknownHandle
 from openenv_gateway.mapping.actions import Request
 from openenv_gateway.sessions.phases import Phase
 from openenv_gateway.sessions.registry import LaneRegistry
@@ -98,6 +98,52 @@ async def test_lingering_lanes_make_room_for_who_waits_the_oldest_first() -> Non
         assert younger.phase is Phase.IN_EPISODE
         with pytest.raises(UnknownHandle):
             registry.by_handle(older.handle, "a")
+
+
+async def test_who_waits_already_gets_the_place_of_a_lane_whose_last_owner_leaves() -> None:
+    async with ScriptedServer(capacity=1) as server, registry_on(server, timeouts_queue_s=5) as registry:
+        old, new = registry.new("a"), registry.new("b")
+        old.owners.add("session")
+        await old.call(RESET, "reset")
+        waits = asyncio.ensure_future(new.call(RESET, "reset"))
+        await server.until(lambda: len(server.handshakes) == 2)
+        registry.leave("session", old)
+        assert (await waits).opened
+        assert old.phase is Phase.CLOSED
+
+
+async def test_a_lane_that_its_handle_alone_holds_makes_room_when_its_episode_is_over() -> None:
+    async with ScriptedServer(capacity=1) as server, registry_on(server) as registry:
+        over, new = registry.new("a"), registry.new("a")
+        await over.call(RESET, "reset")
+        assert (await over.call(Request("step", {"add": 10}), "step")).reply.done  # type: ignore[union-attr]
+        assert (await new.call(RESET, "reset")).opened
+        assert over.phase is Phase.CLOSED
+
+
+async def test_a_lane_that_its_handle_alone_holds_makes_room_in_mid_episode_only_when_unused_for_linger_s() -> None:
+    async with ScriptedServer(capacity=1) as server, registry_on(server, timeouts_queue_s=0.3) as registry:
+        held, new = registry.new("a"), registry.new("a")
+        await held.call(RESET, "reset")
+        with pytest.raises(QueueTimeout):
+            await new.call(RESET, "reset")
+        held.last_used = time.monotonic() - 121
+        waits = asyncio.ensure_future(new.call(RESET, "reset"))
+        registry.sweep()
+        assert (await waits).opened
+        assert held.phase is Phase.CLOSED
+
+
+async def test_lanes_of_an_mcp_session_or_a_name_keep_their_place_when_their_episode_is_over() -> None:
+    async with ScriptedServer(capacity=2) as server, registry_on(server, timeouts_queue_s=0.2) as registry:
+        owned, named, new = registry.new("a"), registry.named("a", "me"), registry.new("a")
+        owned.owners.add("session")
+        for lane in (owned, named):
+            await lane.call(RESET, "reset")
+            await lane.call(Request("step", {"add": 10}), "step")
+        with pytest.raises(QueueTimeout):
+            await new.call(RESET, "reset")
+        assert (owned.phase, named.phase) == (Phase.DONE, Phase.DONE)
 
 
 async def test_a_busy_lane_is_never_swept() -> None:

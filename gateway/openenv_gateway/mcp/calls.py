@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 from openenv_client.errors import OpenEnvError
@@ -41,7 +42,12 @@ async def call_tool(environment: Environment, caller: Caller, params: JsonObject
         raise RpcError(INVALID_PARAMS, str(error), error_data(failure_of(error))) from error
     except (OpenEnvError, GatewayError) as error:
         return failure_result(failure_of(error))
-    return await _play(environment, tool, lane, request)
+    try:
+        return await _play(environment, tool, lane, request)
+    except asyncio.CancelledError:
+        if handle is None and caller.session is None and caller.lane_name is None:
+            environment.lanes.discard(lane)  # opened by this call: nobody has its handle, so nobody could ever end it
+        raise
 
 
 async def _play(environment: Environment, tool: Tool, lane: Lane, request: Request) -> JsonObject:

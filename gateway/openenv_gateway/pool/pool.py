@@ -118,6 +118,10 @@ class Pool:
             return await self.base_url()
         return server.running.base_url
 
+    def reconsider(self) -> None:
+        """Something outside has changed: who waits may be served now, or find lanes that make room."""
+        self._act()
+
     def logs(self, tail: int = 20) -> str:
         """The last log lines of the launched servers, for error texts."""
         running = [server.running for server in self._servers.values() if server.running is not None]

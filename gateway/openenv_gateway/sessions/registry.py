@@ -1,7 +1,8 @@
 """Who owns which lane. Every lane has a handle; a name or an MCP session may point at one too.
 
 A lane ends when nobody used it for `idle_s`. When its last MCP session ends it lingers `linger_s` for whoever comes with the
-handle; lingering lanes are the first to go when somebody waits for a place.
+handle; lingering lanes are the first to go when somebody waits for a place. So are lanes that their handle alone holds (where
+the protocol has no sessions, nobody ever says goodbye) once their episode is over, or when nobody used them for `linger_s`.
 """
 
 from __future__ import annotations
@@ -69,13 +70,14 @@ class LaneRegistry:
             lane.lingers_since = time.monotonic()
             if self._settings.timeouts.linger_s == 0:
                 self._end(lane)
+            self.pool.reconsider()
 
     def discard(self, lane: Lane) -> None:
         """End a lane at once, in the background (stdio EOF, a WebSocket that closed)."""
         self._end(lane)
 
     def sweep(self) -> None:
-        """End lanes that lingered or idled too long. Called about once a second."""
+        """End lanes that lingered or idled too long; see whether those who wait can be served. Called about once a second."""
         now = time.monotonic()
         for lane in tuple(self._by_handle.values()):
             if lane.busy:
@@ -85,6 +87,7 @@ class LaneRegistry:
                 self._end(lane)
             elif idle >= self._settings.timeouts.idle_s:
                 self._expire(lane, idle)
+        self.pool.reconsider()
 
     def drain(self) -> None:
         """Take no new lanes from now on."""
@@ -110,11 +113,18 @@ class LaneRegistry:
     def _make_room(self) -> None:
         if self._closing:  # room is being made already
             return
-        lingering = [lane for lane in self._by_handle.values() if lane.lingers_since is not None and not lane.busy]
-        if lingering:
-            oldest = min(lingering, key=lambda lane: lane.lingers_since or 0.0)
-            log.info("ending a lingering session: somebody waits for a place")
-            self._end(oldest)
+        dispensable = [lane for lane in self._by_handle.values() if self._is_dispensable(lane)]
+        if dispensable:
+            log.info("ending a session that nobody uses: somebody waits for a place")
+            self._end(min(dispensable, key=lambda lane: lane.lingers_since or lane.last_used))
+
+    def _is_dispensable(self, lane: Lane) -> bool:
+        if lane.busy or lane.phase not in (Phase.IN_EPISODE, Phase.DONE):  # in other phases it has no place to give
+            return False
+        if lane.owners or lane in self._by_name.values():
+            return False
+        unused = time.monotonic() - lane.last_used
+        return lane.lingers_since is not None or lane.phase is Phase.DONE or unused >= self._settings.timeouts.linger_s
 
     def _end(self, lane: Lane) -> None:
         self._by_handle.pop(lane.handle, None)
