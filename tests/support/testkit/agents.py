@@ -146,8 +146,16 @@ async def _mcp_2(
         server: str | StdioServerParameters = target
     else:
         server = StdioServerParameters(command=target[0], args=list(target[1:]), env=dict(env))
-    async with Client(server, mode=mode, read_timeout_seconds=ANSWER_TIMEOUT_S) as client:
-        yield Agent(_Mcp2(client), client.protocol_version)
+    try:
+        async with Client(server, mode=mode, read_timeout_seconds=ANSWER_TIMEOUT_S) as client:
+            yield Agent(_Mcp2(client), client.protocol_version)
+    except BaseExceptionGroup as group:
+        raise _innermost(group) from None  # the client wraps in groups what a test raises inside it
+
+
+def _innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    error = group.exceptions[0]
+    return _innermost(error) if isinstance(error, BaseExceptionGroup) and len(group.exceptions) == 1 else error
 
 
 class _Mcp1:

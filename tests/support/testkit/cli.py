@@ -27,18 +27,19 @@ STOP_TIMEOUT_S: Final = 15.0
 class GatewayProcess(Server):
     """`openenv-gateway serve SPEC… --port 0 --json`. `environments` are the banner's objects by name, once it serves."""
 
-    def __init__(self, specs: Sequence[str], arguments: Sequence[str], env: Mapping[str, str]) -> None:
-        super().__init__([*GATEWAY, "serve", *specs, "--port", "0", "--json", *arguments], Path.cwd(), env)
-        self._expected = len(specs)
+    def __init__(self, specs: Sequence[str], config: Path | None, env: Mapping[str, str]) -> None:
+        file = [] if config is None else ["--config", str(config)]
+        super().__init__([*GATEWAY, "serve", *specs, *file, "--port", "0", "--json"], Path.cwd(), env)
+        self._expected = max(1, len(specs))
         self.environments: dict[str, dict[str, Any]] = {}
 
     def wait_until_serving(self, timeout_s: float = START_TIMEOUT_S) -> None:
         """Wait for the banner. Raises TimeoutError with its output; at once when the process has ended instead."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
-            self._changed.wait_for(lambda: self._ended or len(self._banner()) == self._expected, deadline - time.monotonic())
+            self._changed.wait_for(lambda: self._ended or len(self._banner()) >= self._expected, deadline - time.monotonic())
             self.environments = {line["environment"]: line for line in self._banner()}
-        if len(self.environments) != self._expected:
+        if len(self.environments) < self._expected:
             raise TimeoutError(f"{' '.join(self.command)} does not serve (exit status {self.poll()}):\n{self.log()[-4000:]}")
         self.base_url = next(iter(self.environments.values()))["url"].partition("/envs/")[0]
 
@@ -64,18 +65,18 @@ class GatewayProcess(Server):
 
 
 @contextmanager
-def serving(*specs: str, arguments: Sequence[str] = (), env: Mapping[str, str] | None = None) -> Iterator[GatewayProcess]:
+def serving(*specs: str, config: Path | None = None, env: Mapping[str, str] | None = None) -> Iterator[GatewayProcess]:
     """A gateway that serves; when the block is left it is stopped as an operator stops it, and must end well."""
-    with started(*specs, arguments=arguments, env=env) as gateway:
+    with started(*specs, config=config, env=env) as gateway:
         gateway.wait_until_serving()
         yield gateway
         assert gateway.terminate() == 0, gateway.log()
 
 
 @contextmanager
-def started(*specs: str, arguments: Sequence[str] = (), env: Mapping[str, str] | None = None) -> Iterator[GatewayProcess]:
-    """The same without waiting, for gateways that are not meant to serve, and to be ended by the test."""
-    gateway = GatewayProcess(specs, arguments, env or {})
+def started(*specs: str, config: Path | None = None, env: Mapping[str, str] | None = None) -> Iterator[GatewayProcess]:
+    """The same without waiting, for gateways that are not meant to serve, or that the test itself ends."""
+    gateway = GatewayProcess(specs, config, env or {})
     try:
         yield gateway
     finally:

@@ -13,8 +13,9 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -109,6 +110,10 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
     witness: Witness
 
+    def handle(self) -> None:
+        with suppress(ConnectionError):  # a client may hang up at any time, also before its answer
+            super().handle()
+
     def setup(self) -> None:
         super().setup()
         self._gateway = self.witness.connection()
@@ -173,8 +178,8 @@ class Watched:
 
 
 @contextmanager
-def watching(*specs: str, env: Mapping[str, str] | None = None) -> Iterator[Watched]:
+def watching(*specs: str, config: Path | None = None, env: Mapping[str, str] | None = None) -> Iterator[Watched]:
     """A real gateway in front of these environments; at the end it must stop well, and every message must have been valid."""
-    with cli.serving(*specs, env=env) as gateway, Witness(gateway.base_url) as witness:
+    with cli.serving(*specs, config=config, env=env) as gateway, Witness(gateway.base_url) as witness:
         yield Watched(gateway, witness)
     witness.check()
