@@ -16,7 +16,7 @@ from openenv_client.frames import JsonObject, Observation, State
 from openenv_gateway.errors import EpisodeOver, LaneBusy, UnknownHandle
 from openenv_gateway.mapping.actions import Request
 from openenv_gateway.pool.pool import Pool
-from openenv_gateway.sessions.lane import AUTO_RESET, OPENED, RESET_LATE, Lane
+from openenv_gateway.sessions.lane import AUTO_RESET, OPENED, OVER_AT_ONCE, RESET_LATE, Lane
 from openenv_gateway.sessions.outcome import ActionLate, Late
 from openenv_gateway.sessions.phases import Phase
 
@@ -338,6 +338,27 @@ async def test_a_full_queue_is_refused_and_the_waiting_calls_are_not_harmed() ->
         server.release_reply()
         outcomes = await asyncio.gather(first, *waiting)
         assert [counted(outcome.reply) for outcome in outcomes] == [1, 2, 3]
+
+
+# --- resets that fail ------------------------------------------------------------------------------------------------
+
+
+async def test_a_first_reset_that_fails_in_its_metadata_gives_the_session_back_and_can_be_tried_again() -> None:
+    answers = [observation(done=True, metadata={"error": "no level"}), observation(count=0)]
+    async with ScriptedServer(respond=lambda session, frame: answers.pop(0)) as server, lane_on(server) as lane:
+        with pytest.raises(EnvironmentFault, match="no level") as fault:
+            await lane.call(RESET, "reset")
+        assert fault.value.code == "RESET_FAILED"
+        assert lane.phase is Phase.NEW
+        await server.until(lambda: server.sessions_open == 0)
+        assert (await lane.call(RESET, "reset")).opened
+
+
+async def test_an_episode_that_is_over_in_its_reset_is_told_with_a_remark() -> None:
+    answers = [observation(done=True), observation(done=True), observation(count=0)]
+    async with ScriptedServer(respond=lambda session, frame: answers.pop(0)) as server, lane_on(server) as lane:
+        notices = [(await lane.call(RESET, "reset")).notice for _ in range(3)]
+    assert notices == [OVER_AT_ONCE, OVER_AT_ONCE, None]
 
 
 # --- the end ---------------------------------------------------------------------------------------------------------

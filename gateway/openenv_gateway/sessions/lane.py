@@ -18,8 +18,8 @@ from openenv_client.errors import EpisodeLost, ReplyOwed, ReplyTimeout
 from openenv_client.frames import ErrorFrame, Kind, Observation, State
 from openenv_gateway.errors import EpisodeOver, LaneBusy, UnknownHandle
 from openenv_gateway.mapping.actions import Request
-from openenv_gateway.mapping.results import parse_frame
 from openenv_gateway.pool.pool import LeasedSession, Pool
+from openenv_gateway.sessions.faults import read_reply, require_answer
 from openenv_gateway.sessions.outcome import ActionLate, Late, Outcome
 from openenv_gateway.sessions.phases import Event, Phase, advance
 from openenv_gateway.settings import EnvironmentSettings
@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 OPENED = "A new environment session was opened for this call and reset first: this is the start of a new episode."
 RESET_LATE = "This answers your earlier reset with the same arguments, which finished late; it was not repeated."
+OVER_AT_ONCE = "The environment ended this episode in its reset. If it gives no reason here, its log may hold one."
 AUTO_RESET = "The previous episode was over: a new one was started instead, and your action was NOT executed."
 
 
@@ -129,11 +130,14 @@ class Lane:
         if (answer := self._answered_late(data)) is not None:
             return answer
         if self._lease is None:
-            return self._outcome("reset", await self._open(data), opened=True)
+            return self._begun(await self._open(data), opened=True)
         self._reset_data = dict(data)
-        reply = await self._exchange("reset", data, self._settings.timeouts.reset_s)
-        self._begin(_observation(reply))
-        return self._outcome("reset", _observation(reply))
+        reply = _observation(await self._exchange("reset", data, self._settings.timeouts.reset_s))
+        self._begin(reply)
+        return self._begun(reply)
+
+    def _begun(self, reply: Observation, *, opened: bool = False) -> Outcome:
+        return self._outcome("reset", reply, notice=OVER_AT_ONCE if reply.done else None, opened=opened)
 
     def _answered_late(self, data: Mapping[str, Any]) -> Outcome | None:
         """A reset that repeats a given-up one is answered by that one's late outcome: else a host whose patience is shorter
@@ -217,7 +221,7 @@ class Lane:
         try:
             lease, raw = await self._pool.open("reset", data, self._settings.timeouts.reset_s)
             try:
-                reply = _observation(_raise_fault(parse_frame(raw), "reset"))
+                reply = _observation(require_answer(read_reply(raw, "reset"), "reset"))
             except BaseException:
                 await lease.release()
                 raise
@@ -241,7 +245,7 @@ class Lane:
         except EpisodeLost as error:
             self._lose(error.reason)
             raise self._lost_error() from error
-        return _raise_fault(parse_frame(raw), kind)
+        return require_answer(read_reply(raw, kind), kind)
 
     async def _settle(self) -> None:
         """Wait for what an earlier call left behind: an opening, or an owed reply. Nothing is sent before that."""
@@ -258,7 +262,7 @@ class Lane:
         except EpisodeLost as error:
             self._lose(error.reason)
             return
-        self._take_late(owed, parse_frame(raw))
+        self._take_late(owed, read_reply(raw, owed))
 
     async def _settle_opening(self, opening: asyncio.Task[Observation], bound: float) -> None:
         done, _ = await asyncio.wait({opening}, timeout=bound)
@@ -308,12 +312,6 @@ class Lane:
             error.next_step = "Call observe to start a new episode."
             self.phase = advance(self.phase, Event.TOLD) if self.phase is Phase.LOST else self.phase
         return error
-
-
-def _raise_fault(reply: Observation | State | ErrorFrame, kind: Kind) -> Observation | State:
-    if isinstance(reply, ErrorFrame):
-        raise reply.as_exception()
-    return reply
 
 
 def _observation(reply: Observation | State) -> Observation:
