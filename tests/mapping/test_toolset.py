@@ -63,7 +63,6 @@ def test_without_sessions_every_tool_needs_the_handle_but_the_one_that_gives_it(
     for tool in recorded("chess_env", options).advertised(Handles.REQUIRED):
         words = tool["inputSchema"]["properties"]["session_id"]["description"]
         assert f"in the result of {opener}" in words
-        assert "how long it lives" in words
         assert ("session_id" in tool["inputSchema"].get("required", [])) == (tool["name"] != opener)
         assert ("a new session is opened" in words) == (tool["name"] == opener)
 

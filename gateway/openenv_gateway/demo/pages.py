@@ -16,7 +16,7 @@ _METADATA_FIELD = {"type": "object", "additionalProperties": True, "default": {}
 
 ACTION: dict[str, Any] = {
     "title": "DemoAction",
-    "description": f"Put an X into a free cell. {GAME}",
+    "description": "Put an X into a free cell.",
     "type": "object",
     "additionalProperties": False,
     "properties": {

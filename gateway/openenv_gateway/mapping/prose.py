@@ -16,28 +16,23 @@ class Prose:
         self._options = options
 
     def reset(self) -> str:
-        return (
-            f"Starts a new episode in {self._where()} and returns its first observation. "
-            "The session's present episode, if any, ends."
-        )
+        does = f"Starts a new episode in {self._name} and returns its first observation."
+        return _paragraphs(f"{does} The session's present episode, if any, ends.", self._summary)
 
     def step(self, docstring: str | None) -> str:
-        return _paragraphs(f"Takes one action in {self._where()}", _prose(docstring), self._outcome())
+        said = _prose(docstring)
+        summary = None if said and self._summary and self._summary in said else self._summary
+        return _paragraphs(f"Takes one action in {self._name}.", said, summary, self._outcome())
 
     def call(self, said: str | None) -> str:
-        return _paragraphs(said, f"This is an action in {self._where()}", self._outcome())
+        return _paragraphs(said, f"This is an action in {self._name}.", self._outcome())
 
     def state(self) -> str:
-        return f"Shows the state of the episode in {self._where()}, as the environment itself keeps it. Changes nothing."
+        return f"Shows the state of the episode in {self._name}, as the environment itself keeps it. Changes nothing."
 
     def observe(self) -> str:
-        return (
-            f"Shows the latest observation in {self._where()} again, without asking the environment. Changes nothing. "
-            "Before the first action it shows the initial observation."
-        )
-
-    def _where(self) -> str:
-        return f"{self._name} ({self._summary.rstrip('.')})" if self._summary else self._name
+        does = f"Shows the latest observation in {self._name} again, without asking the environment. Changes nothing."
+        return _paragraphs(f"{does} Before the first action it shows the initial observation.", self._summary)
 
     def _outcome(self) -> str:
         reward = ", the reward" if self._options.reward == "visible" else ""

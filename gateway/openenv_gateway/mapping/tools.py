@@ -67,7 +67,7 @@ def build_tools(
     `inputSchema`), for environments of which `is_mcp_environment` is true. Raises UnusableSchema, naming the tool, for a schema
     that cannot be shown to hosts or checked.
     """
-    return ToolSet(_Builder(description, options).build(environment_tools))
+    return ToolSet(_Builder(description, options).build(environment_tools), options.handle_life)
 
 
 class _Builder:

@@ -60,8 +60,9 @@ class ToolSet:
     """An environment's tools in a fixed order. `handle_argument` is the name under which tools take a lane's handle: one that
     no tool has for itself."""
 
-    def __init__(self, tools: Iterable[Tool]) -> None:
+    def __init__(self, tools: Iterable[Tool], handle_life: str = "") -> None:
         self.tools = tuple(tools)
+        self._handle_life = handle_life
         self._by_name = {tool.name: tool for tool in self.tools}
         used = {name for tool in self.tools for name in tool.contract.names}
         self.handle_argument = next(name for name in _HANDLES if name not in used)
@@ -103,7 +104,7 @@ class ToolSet:
         opens = tool.kind in (ToolKind.RESET, ToolKind.OBSERVE)
         needed = handles is Handles.REQUIRED and not opens
         schema = tool.input_schema
-        words = _handle_words(tool.kind, handles, self._opener())
+        words = " ".join([*_handle_words(tool.kind, handles, self._opener()), self._handle_life]).strip()
         properties = {**schema["properties"], self.handle_argument: {"type": "string", "description": words}}
         required = [*schema.get("required", ()), *([self.handle_argument] if needed else [])]
         return {**schema, "properties": properties, **({"required": required} if required else {})}
@@ -112,13 +113,13 @@ class ToolSet:
         return next((tool.name for tool in self.tools if tool.kind in (ToolKind.RESET, ToolKind.OBSERVE)), "an earlier call")
 
 
-def _handle_words(kind: ToolKind, handles: Handles, opener: str) -> str:
+def _handle_words(kind: ToolKind, handles: Handles, opener: str) -> list[str]:
     what = f"The handle of a session with its own episode, from the session_id in the result of {opener}."
-    life = "The gateway says in that result how long it lives."
-    if kind is ToolKind.RESET and handles is Handles.REQUIRED:
-        return f"{what} With it, that session's episode starts anew; left out, a new session is opened. {life}"
-    if kind is ToolKind.OBSERVE and handles is Handles.REQUIRED:
-        return f"{what} Left out, a new session is opened. {life}"
-    if handles is Handles.REQUIRED:
-        return f"{what} {life}"
-    return f"{what} Left out, this connection's own session is used. {life}"
+    if handles is Handles.OPTIONAL:
+        return [what, "Left out, this connection's own session is used."]
+    match kind:
+        case ToolKind.RESET:
+            return [what, "With it, that session's episode starts anew; left out, a new session is opened."]
+        case ToolKind.OBSERVE:
+            return [what, "Left out, a new session is opened."]
+    return [what]

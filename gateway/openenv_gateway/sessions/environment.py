@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from openenv_client.description import Description
@@ -52,7 +53,14 @@ class Environment:
         url = await self.lanes.pool.base_url()
         self.description = await describe(url, timeout_s=self.settings.timeouts.connect_s)
         own = await self._own_tools(url) if is_mcp_environment(self.description) else []
-        return build_tools(self.description, self.settings.mapping, own)
+        return build_tools(self.description, replace(self.settings.mapping, handle_life=self._handle_life()), own)
+
+    def _handle_life(self) -> str:
+        timeouts = self.settings.timeouts
+        return (
+            f"It ends when it is unused for {timeouts.idle_s:g} s, or {timeouts.linger_s:g} s after the connection "
+            "that used it has ended."
+        )
 
     async def _own_tools(self, url: str) -> list[JsonObject]:
         """The tools of an MCP environment, asked on a session of their own, which is then ended."""
