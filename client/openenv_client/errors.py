@@ -92,9 +92,11 @@ class CapacityReached(SessionRefused):
 
 
 class FactoryFailed(SessionRefused):
-    """The server's environment factory raised: no session can be had although `/health` may be fine."""
+    """The server's environment factory raised: no session can be had although `/health` may be fine. `log` holds the last
+    lines of a server that we launched, which nobody else can see; empty for any other."""
 
     next_step = "The environment itself fails to start: see the server's log for the exception in its factory."
+    log: str = ""
 
     def __init__(self, message: str, data: Mapping[str, Any]) -> None:
         super().__init__(message, "FACTORY_ERROR", data)

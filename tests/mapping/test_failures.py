@@ -223,6 +223,13 @@ def test_a_long_log_is_told_from_its_end_and_from_a_whole_line() -> None:
     assert one_line.splitlines()[1] == "x" * 4000
 
 
+def test_a_broken_factory_of_a_launched_server_is_told_with_its_log_which_nobody_else_sees() -> None:
+    error = environment.FactoryFailed("Environment factory 'make' failed.", {})
+    error.log = "RuntimeError: no level file"
+    assert failure_of(error).details == {"log": "RuntimeError: no level file"}
+    assert "Last lines of the server's log:\nRuntimeError: no level file" in told(failure_of(error))
+
+
 def test_an_action_is_bounded_in_size_and_depth() -> None:
     large = failure_of(environment.EnvironmentFault("99", "X"), action={"code": "x" * 9000, "n": 1})
     assert large.details["action"]["n"] == 1

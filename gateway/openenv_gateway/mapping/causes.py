@@ -100,7 +100,8 @@ def _refused(error: environment.SessionRefused, _: JsonObject) -> Failure:
     said = words(error.message)
     what = "could not build its environment" if isinstance(error, environment.FactoryFailed) else "refused a session"
     cause = f"The environment server {what}: {said.rstrip('.')}. Nothing was sent."
-    return Failure(stable_code(error.code, "SESSION_REFUSED"), said, cause, error.retryable, error.next_step)
+    log = {"log": _last_lines(error.log)} if isinstance(error, environment.FactoryFailed) and error.log else {}
+    return Failure(stable_code(error.code, "SESSION_REFUSED"), said, cause, error.retryable, error.next_step, log)
 
 
 def _timeout(error: environment.ReplyTimeout, action: JsonObject) -> Failure:

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Any
 
 from openenv_client.connection import Connection
-from openenv_client.errors import CapacityReached, OpenEnvError, ServerUnreachable
+from openenv_client.errors import CapacityReached, FactoryFailed, OpenEnvError, ServerUnreachable
 from openenv_client.frames import Kind
 from openenv_client.session import EnvironmentSession
 from openenv_gateway.errors import Draining, QueueTimeout
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 REST_S = 0.25
 """How long a server rests that refused a session although, by our count, it has room."""
+LOG_LINES = 20
+"""How many of a launched server's last lines go with an error about it."""
 WATCH_S = 0.5
 """How often launched servers are asked whether they still run."""
 
@@ -121,11 +123,6 @@ class Pool:
     def reconsider(self) -> None:
         """Something outside has changed: who waits may be served now, or find lanes that make room."""
         self._act()
-
-    def logs(self, tail: int = 20) -> str:
-        """The last log lines of the launched servers, for error texts."""
-        running = [server.running for server in self._servers.values() if server.running is not None]
-        return "\n".join(text for server in running if (text := server.provider.logs(tail)))
 
     async def close(self) -> None:
         """Refuse whoever waits, end launches, stop every launched server. Nothing is left running."""
@@ -234,6 +231,8 @@ class Pool:
         except BaseException as error:
             if isinstance(error, CapacityReached):
                 self._learn(server, error)  # before the place is free again, or the next in the queue gets it in vain
+            if isinstance(error, FactoryFailed) and server.running is not None:
+                error.log = server.running.provider.logs(LOG_LINES)
             if leased is None:
                 self._free(server)
             else:
