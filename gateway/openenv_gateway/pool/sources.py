@@ -25,6 +25,9 @@ class Launcher(Protocol):
     def logs(self, tail: int) -> str: ...
 
 
+STOP_GRACE_S = 2.0
+"""Between SIGTERM and SIGKILL of a launched server. One that is in the middle of a step takes it all, and a stdio gateway must
+leave nothing five seconds after its host."""
 LAUNCHING_KINDS = frozenset({"demo", "cmd", "uv"})
 
 
@@ -34,11 +37,12 @@ def provider_for(source: Source) -> Launcher:
     match source.kind:
         case "demo":
             command = [sys.executable, "-m", "openenv_gateway.demo", "--port", "{port}"]
-            return CommandProvider(command, env_vars=env_vars)
+            return CommandProvider(command, env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
         case "cmd":
-            return CommandProvider(source.target, cwd=source.cwd, env_vars=env_vars)
+            return CommandProvider(source.target, cwd=source.cwd, env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
         case "uv":
-            return UVProvider(project_path=source.target, app=source.app, cwd=source.cwd, env_vars=env_vars)
+            folder, app = source.target, source.app
+            return UVProvider(project_path=folder, app=app, cwd=source.cwd, env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
         case "http":
             return RemoteProvider(source.target)
         case kind:

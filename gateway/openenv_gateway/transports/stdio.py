@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from openenv_gateway.mcp import jsonrpc
@@ -24,6 +25,9 @@ from openenv_gateway.transports.gateway import Endpoint
 log = logging.getLogger(__name__)
 
 MAX_LINE = 64 * 2**20
+CHUNK = 64 * 1024
+LAST_ANSWERS_S = 0.25
+"""How long requests that came just before EOF have for their answers (`printf … | openenv-gateway stdio demo`)."""
 
 
 def claim_stdout() -> BinaryIO:
@@ -32,6 +36,26 @@ def claim_stdout() -> BinaryIO:
     ours = os.dup(1)
     os.dup2(2, 1)
     return os.fdopen(ours, "wb")
+
+
+def lines_of(descriptor: int) -> Iterator[bytes]:
+    """The lines that come, each when it is there; one beyond MAX_LINE in pieces. Raises OSError.
+
+    Reads the descriptor itself: a thread that waits inside a BufferedReader holds its lock, and the interpreter aborts when it
+    cannot have that lock at its end (a signal, while stdin is still open).
+    """
+    begun: list[bytes] = []
+    while chunk := os.read(descriptor, CHUNK):
+        begun.append(chunk)
+        if b"\n" in chunk:
+            *lines, rest = b"".join(begun).split(b"\n")
+            yield from lines
+            begun = [rest]
+        elif len(begun) * CHUNK > MAX_LINE:
+            yield b"".join(begun)
+            begun = []
+    if rest := b"".join(begun):
+        yield rest
 
 
 class StdioServer:
@@ -44,7 +68,7 @@ class StdioServer:
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def serve(self) -> None:
-        """Answer until EOF; then give up what still runs and end the lane."""
+        """Answer until EOF; then give up what takes longer than a moment, and end the lane."""
         loop = asyncio.get_running_loop()
         # A thread, because stdin may be a pipe, a file or a terminal, and only pipes can be polled.
         threading.Thread(target=self._read, args=(loop,), name="stdin", daemon=True).start()
@@ -54,6 +78,8 @@ class StdioServer:
                 task = asyncio.create_task(self._handle(line))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
+        if tasks:
+            await asyncio.wait(tasks, timeout=LAST_ANSWERS_S)
         for task in tuple(tasks):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -67,7 +93,7 @@ class StdioServer:
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
-            while line := self._stdin.readline(MAX_LINE):
+            for line in lines_of(self._stdin.fileno()):
                 loop.call_soon_threadsafe(self._lines.put_nowait, line)
         except (OSError, ValueError) as error:
             log.warning("stdin cannot be read any more: %s", error)
