@@ -48,7 +48,7 @@ class Server:
         self._process = subprocess.Popen(
             command,
             cwd=cwd,
-            env=_environ(env),
+            env=small_environment(env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -178,7 +178,7 @@ def generate(folder: Path, name: str = "made_env") -> Path:
     search = f"{Path(venvs.uv()).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [str(tool), "init", name, "--output-dir", str(folder)],
-        env=_environ({"PATH": search}),
+        env=small_environment({"PATH": search}),
         capture_output=True,
         text=True,
         timeout=GENERATE_TIMEOUT_S,
@@ -188,7 +188,7 @@ def generate(folder: Path, name: str = "made_env") -> Path:
     return folder / name
 
 
-def _environ(extra: Mapping[str, str]) -> dict[str, str]:
+def small_environment(extra: Mapping[str, str]) -> dict[str, str]:
     """A small environment, so that a variable of the suite's own never decides what a server does."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     bytecode = str(venvs.cache_folder() / "bytecode")  # outside the tree, and kept: halves the time to start
