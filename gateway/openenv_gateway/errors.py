@@ -7,7 +7,7 @@
     ├── HandleRequired         a call that names no lane where the protocol has no sessions
     ├── EpisodeOver            a step after done, with after_done = "error"
     ├── PreviousActionLate     an earlier action's outcome arrived; this one was not executed
-    ├── CallCancelled          the agent gave the call up; a sent action is not undone
+    ├── StillOpening           an earlier call is still opening the lane's environment session
     ├── LaneBusy               too many calls wait in one lane
     ├── QueueTimeout           no environment session became free in time
     ├── Draining               the gateway is stopping and takes no new lanes
@@ -86,12 +86,12 @@ class PreviousActionLate(GatewayError):
     next_step = "Read the late outcome and decide again; this action was not executed."
 
 
-class CallCancelled(GatewayError):
-    """The caller gave up. If the action had been sent, its outcome will be told by the lane's next call."""
+class StillOpening(GatewayError):
+    """An earlier call of the lane was given up while its environment session was being opened, and that is not done yet."""
 
-    code = "CANCELLED"
+    code = "STILL_OPENING"
     retryable = True
-    next_step = "Ask for the state before acting again."
+    next_step = "The environment is still starting: call again in a few seconds."
 
 
 class LaneBusy(GatewayError):

@@ -10,11 +10,18 @@ import httpx2
 from mcp import Client, MCPError
 from openenv_client.errors import ServerUnreachable
 from openenv_client.frames import JsonObject
-from openenv_gateway.errors import UnknownTool
+from openenv_gateway.errors import GatewayError
+
+
+class EndpointError(GatewayError):
+    """The endpoint answered with an error of the protocol, or is no MCP endpoint."""
+
+    code = "ENDPOINT_ERROR"
+    next_step = "Check that the URL is an MCP endpoint (a gateway's ends in /mcp) and see its log."
 
 
 async def list_tools(url: str) -> list[JsonObject]:
-    """Every page of the endpoint's tools, as on the wire. Raises ServerUnreachable."""
+    """Every page of the endpoint's tools, as on the wire. Raises ServerUnreachable, EndpointError."""
     found: list[JsonObject] = []
     async with _connected(url) as client:
         cursor: str | None = None
@@ -27,12 +34,9 @@ async def list_tools(url: str) -> list[JsonObject]:
 
 
 async def call_tool(url: str, tool: str, arguments: JsonObject) -> JsonObject:
-    """One call's result, as on the wire. Raises ServerUnreachable, UnknownTool."""
+    """One call's result, as on the wire. Raises ServerUnreachable, EndpointError."""
     async with _connected(url) as client:
-        try:
-            result = await client.call_tool(tool, arguments)
-        except MCPError as error:
-            raise UnknownTool(str(error)) from error
+        result = await client.call_tool(tool, arguments)
         return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -44,6 +48,8 @@ async def _connected(url: str) -> AsyncIterator[Client]:
     except* (OSError, httpx2.HTTPError) as group:
         first = _first(group)
         raise ServerUnreachable(url, str(first) or type(first).__name__) from group
+    except* MCPError as group:
+        raise EndpointError(f"{url} answered: {_first(group)}") from group
 
 
 def _first(error: BaseException) -> BaseException:

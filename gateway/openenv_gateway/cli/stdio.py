@@ -30,10 +30,8 @@ async def _serve(settings: GatewaySettings) -> None:
     stdout = claim_stdout()
     async with Gateway(settings) as gateway:
         endpoint = next(iter(gateway.endpoints.values()))
-        server = asyncio.create_task(StdioServer(endpoint, sys.stdin.buffer, stdout).serve())
+        server = StdioServer(endpoint, sys.stdin.buffer, stdout)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, server.cancel)
-        await asyncio.wait({server})
-        if not server.cancelled():  # cancelled: a signal, which is a normal end
-            server.result()
+            loop.add_signal_handler(number, server.stop)
+        await server.serve()

@@ -158,7 +158,6 @@ DESCRIBE: Mapping[type, Describe] = MappingProxyType(
         gateway.GatewayError: _generic,
         gateway.InvalidArguments: _invalid_arguments,
         gateway.PreviousActionLate: _with_action,
-        gateway.CallCancelled: _with_action,
         gateway.QueueTimeout: _queue_timeout,
         gateway.LaneBusy: _retry_after(RETRY_LANE_S),
         gateway.Draining: _retry_after(RETRY_DRAIN_S),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from openenv_gateway.errors import HandleRequired
@@ -15,18 +16,24 @@ from openenv_gateway.sessions.phases import Phase
 ANONYMOUS = "anonymous"
 
 
+def _never() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """One request's caller.
 
     `session`: the MCP session of the handshake era (also one stdio process); `lane_name`: NAME of `?session=NAME`;
-    neither: revision 2026-07-28, where the lane is named by a handle in the arguments.
+    neither: revision 2026-07-28, where the lane is named by a handle in the arguments. `gone`: whether the client has left by
+    now, so that an answer would not reach it.
     """
 
     revision: Revision
     principal: str = ANONYMOUS
     session: McpSession | None = None
     lane_name: str | None = None
+    gone: Callable[[], bool] = _never
 
     @property
     def handles(self) -> Handles:
@@ -57,10 +64,11 @@ def lane_of(caller: Caller, environment: Environment, kind: ToolKind, handle: st
 
 
 def _session_lane(session: McpSession, environment: Environment, principal: str) -> Lane:
-    if session.lane is None or session.lane.phase is Phase.CLOSED:
-        session.adopt(environment.lanes.new(principal), default=True)
-    assert session.lane is not None
-    return session.lane
+    lane = session.lane
+    if lane is None or lane.phase is Phase.CLOSED:
+        lane = environment.lanes.new(principal)
+    session.adopt(lane)
+    return lane
 
 
 def _handle_required(environment: Environment) -> HandleRequired:

@@ -43,17 +43,20 @@ async def call_tool(environment: Environment, caller: Caller, params: JsonObject
     except (OpenEnvError, GatewayError) as error:
         return failure_result(failure_of(error))
     try:
-        return await _play(environment, tool, lane, request)
+        return await _play(environment, caller, tool, lane, request)
     except asyncio.CancelledError:
         if handle is None and caller.session is None and caller.lane_name is None:
             environment.lanes.discard(lane)  # opened by this call: nobody has its handle, so nobody could ever end it
         raise
+    finally:
+        environment.lanes.discard_unopened(lane)
 
 
-async def _play(environment: Environment, tool: Tool, lane: Lane, request: Request) -> JsonObject:
+async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane, request: Request) -> JsonObject:
     late: Late | None = None
+    timeout_s = environment.settings.timeouts.tools.get(tool.name)
     try:
-        outcome = await lane.call(request, tool.name, environment.settings.timeouts.tools.get(tool.name))
+        outcome = await lane.call(request, tool.name, timeout_s, caller.gone)
         return _result(environment.settings.mapping, tool, lane, request, outcome)
     except ActionLate as caught:
         failure, late = failure_of(caught), caught.late

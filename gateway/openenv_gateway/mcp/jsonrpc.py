@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
 from openenv_client.frames import JsonObject
+
+log = logging.getLogger(__name__)
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -74,7 +77,7 @@ def parse_message(value: Any) -> Message:
         return Response(value["id"])
     if not isinstance(method, str):
         raise RpcError(INVALID_REQUEST, 'Invalid request: "method" must be a string')
-    params = value.get("params", {})
+    params = {} if value.get("params") is None else value["params"]
     if not isinstance(params, dict):
         raise RpcError(INVALID_REQUEST if "id" not in value else INVALID_PARAMS, '"params" must be an object')
     if "id" not in value:
@@ -86,7 +89,12 @@ def parse_message(value: Any) -> Message:
 
 
 def result_message(identity: RequestId, result: JsonObject) -> bytes:
-    return orjson.dumps({"jsonrpc": "2.0", "id": identity, "result": result})
+    """The response. A result that is no JSON (a lone surrogate, an integer beyond 64 bits) becomes the error that says so."""
+    try:
+        return orjson.dumps({"jsonrpc": "2.0", "id": identity, "result": result})
+    except TypeError as error:
+        log.error("a result cannot be sent: %s", error)
+        return error_message(identity, RpcError(INTERNAL_ERROR, f"The result cannot be written as JSON: {error}"))
 
 
 def error_message(identity: RequestId | None, error: RpcError) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from openenv_client.errors import OpenEnvError
 from openenv_client.frames import JsonObject
-from openenv_gateway.errors import GatewayError, UnknownHandle
+from openenv_gateway.errors import GatewayError
 from openenv_gateway.mapping.failures import error_data, failure_of
 from openenv_gateway.mcp.caller import Caller
 from openenv_gateway.mcp.calls import call_tool
@@ -61,15 +61,6 @@ class Kernel:
             log.exception("%s on %s failed", method, self.environment.name)
             raise RpcError(INTERNAL_ERROR, "Internal error of the gateway: its log has the details") from error
 
-    def undelivered(self, caller: Caller, result: JsonObject) -> None:
-        """The transport could not deliver `result`: its lane tells the outcome again with the next call."""
-        handle = result.get("_meta", {}).get("openenv/session")
-        if isinstance(handle, str):
-            try:
-                self.environment.lanes.by_handle(handle, caller.principal).undelivered()
-            except UnknownHandle:
-                log.info("an answer was not delivered, and its session has ended meanwhile")
-
     async def _initialize(self, caller: Caller, params: JsonObject) -> JsonObject:
         version = params.get("protocolVersion")
         if not isinstance(version, str):
@@ -113,7 +104,7 @@ class Kernel:
     def _start(cursor: object, count: int) -> int:
         if cursor is None:
             return 0
-        if not isinstance(cursor, str) or not cursor.isdecimal() or not 0 < int(cursor) < count:
+        if not isinstance(cursor, str) or not cursor.isdecimal() or len(cursor) > 9 or not 0 < int(cursor) < count:
             raise RpcError(INVALID_PARAMS, "Invalid cursor: use the nextCursor of the previous page")
         return int(cursor)
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Any
 
 from openenv_gateway.errors import LaneBusy
+from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import INVALID_REQUEST, RequestId, RpcError
 from openenv_gateway.mcp.revisions import Revision
 from openenv_gateway.sessions.lane import Lane
+from openenv_gateway.sessions.phases import Phase
 from openenv_gateway.sessions.registry import LaneRegistry
 
 
 @dataclass(eq=False, slots=True)
 class McpSession:
-    """One session. `id` has 192 random bits. `in_flight` maps a running request's id to the task that carries it out.
+    """One session. `id` has 192 random bits. `in_flight` maps a running request's id to what may cancel it.
 
     `is_process`: the session is one stdio process, so its lane needs no handle.
     """
@@ -29,22 +29,22 @@ class McpSession:
     is_process: bool = False
     lane: Lane | None = None
     lanes: set[Lane] = field(default_factory=set)
-    in_flight: dict[RequestId, asyncio.Task[Any]] = field(default_factory=dict)
+    in_flight: dict[RequestId, InFlight] = field(default_factory=dict)
     last_used: float = field(default_factory=time.monotonic)
 
-    def adopt(self, lane: Lane, *, default: bool = False) -> None:
+    def adopt(self, lane: Lane) -> None:
         """This session uses `lane` from now on; it becomes the default lane when there is none that is alive."""
         lane.owners.add(self.id)
         lane.lingers_since = None
         self.lanes.add(lane)
-        if default or self.lane is None:
+        if self.lane is None or self.lane.phase is Phase.CLOSED:
             self.lane = lane
 
-    def begin(self, identity: RequestId, task: asyncio.Task[Any]) -> None:
+    def begin(self, identity: RequestId, request: InFlight) -> None:
         """A request starts. Raises RpcError when the same id is still in flight: its answers could not be told apart."""
         if identity in self.in_flight:
             raise RpcError(INVALID_REQUEST, f"A request with the id {identity!r} is still running in this session")
-        self.in_flight[identity] = task
+        self.in_flight[identity] = request
 
     def end(self, identity: RequestId) -> None:
         self.in_flight.pop(identity, None)
@@ -52,8 +52,10 @@ class McpSession:
 
     def cancel(self, identity: object) -> bool:
         """`notifications/cancelled`: stop that request. Late cancels of finished requests are normal; they return False."""
-        task = self.in_flight.get(identity) if isinstance(identity, str | int) else None
-        return task.cancel() if task is not None else False
+        if not isinstance(identity, str | int) or isinstance(identity, bool):  # True == 1
+            return False
+        request = self.in_flight.get(identity)
+        return request.cancel() if request is not None else False
 
 
 class SessionTable:
@@ -86,8 +88,8 @@ class SessionTable:
     def end(self, session: McpSession) -> None:
         """The session is over: running calls are given up, its lanes linger."""
         self._sessions.pop(session.id, None)
-        for task in tuple(session.in_flight.values()):
-            task.cancel()
+        for request in tuple(session.in_flight.values()):
+            request.cancel()
         for lane in session.lanes:
             self._lanes.leave(session.id, lane)
 
@@ -97,7 +99,7 @@ class SessionTable:
         for session in tuple(self._sessions.values()):
             if now - session.last_used < self._idle_s:
                 return
-            if not session.in_flight:
+            if not session.in_flight and not session.is_process:
                 self.end(session)
 
     def close(self) -> None:
@@ -106,7 +108,7 @@ class SessionTable:
 
     def _make_room(self) -> None:
         for session in self._sessions.values():
-            if not session.in_flight:
+            if not session.in_flight and not session.is_process:
                 self.end(session)
                 return
         raise LaneBusy(f"All {self._limit} MCP sessions have calls running")

@@ -20,10 +20,12 @@ class ServerView:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`max_servers` that may run at once; `expected_capacity`: sessions per server, as configured or as learnt so far."""
+    """`max_servers` that may run at once; `expected_capacity`: sessions per server, as configured or as learnt so far;
+    `launches_from`: before that time nothing is launched, because the latest launches failed."""
 
     max_servers: int
     expected_capacity: int | None
+    launches_from: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,8 @@ def decide(servers: Sequence[ServerView], waiting: int, limits: Limits, now: flo
     left = waiting - len(leases)
     coming = _coming(servers, limits)
     launches: list[Action] = []
-    while left > coming and len(servers) + len(launches) < limits.max_servers:
+    most = limits.max_servers if now >= limits.launches_from else 0
+    while left > coming and len(servers) + len(launches) < most:
         launches.append(Launch())
         coming += limits.expected_capacity or waiting
     evictions: list[Action] = [Evict()] * max(0, left - coming)

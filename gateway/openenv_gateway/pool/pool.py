@@ -19,6 +19,7 @@ from openenv_client.errors import CapacityReached, FactoryFailed, OpenEnvError, 
 from openenv_client.frames import Kind
 from openenv_client.session import EnvironmentSession
 from openenv_gateway.errors import Draining, QueueTimeout
+from openenv_gateway.pool.backoff import Backoff
 from openenv_gateway.pool.decide import Evict, Launch, Lease, Limits, ServerView, decide
 from openenv_gateway.pool.sources import LAUNCHING_KINDS, RunningServer, launch
 from openenv_gateway.settings import EnvironmentSettings
@@ -29,6 +30,8 @@ REST_S = 0.25
 """How long a server rests that refused a session although, by our count, it has room."""
 LOG_LINES = 20
 """How many of a launched server's last lines go with an error about it."""
+SHORT_LIFE_S = 10.0
+"""A server that dies within this time counts as a launch that failed."""
 WATCH_S = 0.5
 """How often launched servers are asked whether they still run."""
 
@@ -40,6 +43,7 @@ class _Server:
     leased: int = 0
     capacity: int | None = None
     rests_until: float = 0.0
+    up_since: float = 0.0
 
     def view(self) -> ServerView:
         return ServerView(self.key, self.running is not None, self.leased, self.capacity, self.rests_until)
@@ -51,12 +55,12 @@ class LeasedSession:
 
     session: EnvironmentSession
     _free: Callable[[], None]
-    _released: bool = False
+    released: bool = False
 
     async def release(self) -> None:
-        if self._released:
+        if self.released:
             return
-        self._released = True
+        self.released = True
         try:
             await self.session.close()
         finally:
@@ -65,8 +69,14 @@ class LeasedSession:
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
+    """Somebody in the queue. `left` are the seconds of queueing that remain; time in which a server starts does not count, but
+    `until` is the end in any case."""
+
     ticket: int
+    left: float
+    until: float
     place: asyncio.Future[_Server]
+    refusal: CapacityReached | None = None
 
 
 class Pool:
@@ -82,6 +92,8 @@ class Pool:
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_key = 0
         self._expected = settings.pool.sessions_per_server
+        self._backoff = Backoff()
+        self._launch_error: Exception | None = None
         self._closed = False
 
     def __repr__(self) -> str:
@@ -95,29 +107,28 @@ class Pool:
         `queue_s` for a place, then QueueTimeout. Raises what a launch or the connection raises (LaunchFailed,
         ServerUnreachable, FactoryFailed, WebSocketRefused, ReplyTimeout, EpisodeLost); then nothing stays open.
         """
-        deadline = asyncio.get_running_loop().time() + self._settings.timeouts.queue_s
-        ticket = next(self._tickets)
-        refusal: CapacityReached | None = None
+        waiter = self._waiter()
+        died: ServerUnreachable | None = None
         while True:
-            server = await self._place(ticket, deadline, refusal)
+            server = await self._place(waiter)
             try:
                 return await self._open_on(server, kind, data, reply_timeout_s)
             except CapacityReached as error:
-                refusal = error
-            except ServerUnreachable:
-                if not await self._has_died(server):
+                waiter.refusal = error
+            except ServerUnreachable as error:
+                if died is not None or not await self._has_died(server):
                     raise
+                died = error  # it may have died for any reason: one other server is tried
 
     async def base_url(self) -> str:
         """The URL of a running server, launching one when there is none (for its schema and metadata)."""
-        deadline = asyncio.get_running_loop().time() + self._settings.timeouts.queue_s
         for server in self._servers.values():
             if server.running is not None:
                 return server.running.base_url
-        server = await self._place(next(self._tickets), deadline, None)
+        server = await self._place(self._waiter())
         self._free(server)
-        if server.running is None:  # it died between the lease and now
-            return await self.base_url()
+        if server.running is None:
+            raise ServerUnreachable(self._settings.name, "the server ended as soon as it had started")
         return server.running.base_url
 
     def reconsider(self) -> None:
@@ -140,29 +151,35 @@ class Pool:
 
     # --- places -----------------------------------------------------------------------------------------------------
 
-    async def _place(self, ticket: int, deadline: float, refusal: CapacityReached | None) -> _Server:
+    def _waiter(self) -> _Waiter:
+        loop, timeouts = asyncio.get_running_loop(), self._settings.timeouts
+        until = loop.time() + timeouts.queue_s + timeouts.launch_s
+        return _Waiter(next(self._tickets), timeouts.queue_s, until, loop.create_future())
+
+    async def _place(self, waiter: _Waiter) -> _Server:
         if self._closed:
             raise Draining("The gateway is stopping")
-        waiter = _Waiter(ticket, asyncio.get_running_loop().create_future())
+        waiter.place = asyncio.get_running_loop().create_future()
         # Who was refused keeps the ticket and so the place in the queue: first come, first served.
         insort(self._waiters, waiter, key=lambda other: other.ticket)
         try:
             self._act()
-            return await self._wait(waiter, deadline, refusal)
+            return await self._wait(waiter)
         except (QueueTimeout, asyncio.CancelledError):
             self._give_back(waiter)
             raise
 
-    async def _wait(self, waiter: _Waiter, deadline: float, refusal: CapacityReached | None) -> _Server:
-        """The place that `waiter` gets. The time of a launch (bounded by `launch_s`) does not count as waiting in the queue."""
+    async def _wait(self, waiter: _Waiter) -> _Server:
         loop = asyncio.get_running_loop()
         while True:
-            done, _ = await asyncio.wait({waiter.place}, timeout=max(0.0, deadline - loop.time()))
+            began = loop.time()
+            done, _ = await asyncio.wait({waiter.place}, timeout=min(waiter.left, WATCH_S))
+            if all(server.running is not None for server in self._servers.values()):
+                waiter.left -= loop.time() - began
             if done:
                 return waiter.place.result()
-            if all(server.running is not None for server in self._servers.values()):
-                raise self._queue_timeout(refusal) from refusal
-            deadline = loop.time() + WATCH_S
+            if waiter.left <= 0 or loop.time() >= waiter.until:
+                raise self._queue_timeout(waiter.refusal) from waiter.refusal or self._launch_error
 
     def _give_back(self, waiter: _Waiter) -> None:
         """Take back a place that was given in the very moment in which its waiter left."""
@@ -174,6 +191,7 @@ class Pool:
     def _queue_timeout(self, refusal: CapacityReached | None) -> QueueTimeout:
         seconds = self._settings.timeouts.queue_s
         reason = f"; the server says: {refusal.message}" if refusal is not None else ""
+        reason += f"; launching another server failed: {self._launch_error}" if self._launch_error is not None else ""
         return QueueTimeout(
             f"No environment session of {self._settings.name} became free within {seconds:g} s{reason}",
             retry_after_s=min(seconds, 5.0),
@@ -184,7 +202,7 @@ class Pool:
         if self._closed:
             return
         now = asyncio.get_running_loop().time()
-        limits = Limits(self._max_servers(), self._expected)
+        limits = Limits(self._max_servers(), self._expected, self._backoff.launches_from)
         views = [server.view() for server in self._servers.values()]
         for action in decide(views, len(self._waiters), limits, now):
             match action:
@@ -227,7 +245,9 @@ class Pool:
             url = server.running.base_url
             session = await Connection.open(url, connect_timeout_s=self._settings.timeouts.connect_s)
             leased = LeasedSession(session, lambda: self._free(server))
-            return leased, await session.exchange(kind, data, reply_timeout_s)
+            raw = await session.exchange(kind, data, reply_timeout_s)
+            self._works(server, leased)
+            return leased, raw
         except BaseException as error:
             if isinstance(error, CapacityReached):
                 self._learn(server, error)  # before the place is free again, or the next in the queue gets it in vain
@@ -238,6 +258,23 @@ class Pool:
             else:
                 await leased.release()
             raise
+
+    def _works(self, server: _Server, leased: LeasedSession) -> None:
+        self._backoff.succeeded()
+        self._launch_error = None
+        self._spawn(self._until_broken(server, leased), "watch over an environment session")
+
+    async def _until_broken(self, server: _Server, leased: LeasedSession) -> None:
+        """A connection that breaks frees its place at once, not when its lane is used again. And a server that was restarted
+        may have more room than it had: what was learnt of it is forgotten."""
+        await leased.session.wait_closed()
+        if not leased.released:
+            self._forget_capacity(server)
+            await leased.release()
+
+    def _forget_capacity(self, server: _Server) -> None:
+        if self._settings.pool.sessions_per_server is None:
+            server.capacity = self._expected = None
 
     def _learn(self, server: _Server, refusal: CapacityReached) -> None:
         if refusal.max_sessions:  # a server that allows none is no server to learn from
@@ -288,7 +325,7 @@ class Pool:
         if self._closed:
             await running.stop()
             return
-        server.running = running
+        server.running, server.up_since = running, asyncio.get_running_loop().time()
         self._act()
         while self._settings.source.kind in LAUNCHING_KINDS and running.provider.poll() is None:  # noqa: ASYNC110
             await asyncio.sleep(WATCH_S)  # a provider can only be asked, it tells nothing by itself
@@ -297,10 +334,16 @@ class Pool:
 
     def _launch_failed(self, server: _Server, error: Exception) -> None:
         self._servers.pop(server.key, None)
+        self._launch_error = error
+        self._hold_launches()
         if not self._servers:
             while self._waiters:
                 self._fail(self._waiters.pop(0), error)
         self._act()
+
+    def _hold_launches(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(self._backoff.failed(loop.time()) + 0.01, self._act)
 
     def _drop(self, server: _Server) -> None:
         if self._servers.pop(server.key, None) is None:
@@ -309,5 +352,7 @@ class Pool:
         if running is not None:
             tail = running.provider.logs(5)
             log.warning("a server of %s died (exit status %s): %s", self._settings.name, running.provider.poll(), tail)
+            if asyncio.get_running_loop().time() - server.up_since < SHORT_LIFE_S:
+                self._hold_launches()
             self._spawn(running.stop(), f"clean up server {server.key}")
         self._act()

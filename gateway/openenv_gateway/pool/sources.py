@@ -12,6 +12,7 @@ from openenv_client.errors import ProviderError
 from openenv_client.providers.command import CommandProvider
 from openenv_client.providers.remote import RemoteProvider
 from openenv_client.providers.uv import UVProvider
+from openenv_gateway.pool.threads import in_thread
 from openenv_gateway.settings import Source, Timeouts
 
 
@@ -58,7 +59,7 @@ class RunningServer:
 
     async def stop(self) -> None:
         """Stop it; nothing of it is left. Safe to call twice."""
-        await asyncio.to_thread(self.provider.stop)
+        await in_thread(self.provider.stop, "stop of a server")
 
 
 async def launch(source: Source, timeouts: Timeouts) -> RunningServer:
@@ -68,11 +69,11 @@ async def launch(source: Source, timeouts: Timeouts) -> RunningServer:
     cancellation included, nothing is left running.
     """
     provider = provider_for(source)
-    starting = asyncio.ensure_future(asyncio.to_thread(provider.start))
+    starting = in_thread(provider.start, "start of a server")
     try:
         base_url = await asyncio.shield(starting)
         if source.kind in LAUNCHING_KINDS:
-            await asyncio.to_thread(provider.wait_for_ready, timeouts.launch_s)
+            await in_thread(lambda: provider.wait_for_ready(timeouts.launch_s), "wait for a server")
         else:
             await health(base_url, timeouts.connect_s)
     except BaseException:
@@ -83,6 +84,6 @@ async def launch(source: Source, timeouts: Timeouts) -> RunningServer:
 
 async def _give_up(provider: Launcher, starting: asyncio.Future[str]) -> None:
     """Stop what may still be starting in its thread: `stop` ends a wait, but a start that comes after it would remain."""
-    await asyncio.to_thread(provider.stop)
+    await in_thread(provider.stop, "stop of a server")
     await asyncio.wait({starting})
-    await asyncio.to_thread(provider.stop)
+    await in_thread(provider.stop, "stop of a server")

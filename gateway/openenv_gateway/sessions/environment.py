@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from openenv_client.description import Description
 from openenv_client.discovery import describe
 from openenv_client.errors import NotAnEnvironment
 from openenv_client.frames import ErrorFrame, JsonObject, Observation
+from openenv_gateway.errors import Draining
+from openenv_gateway.mapping.replies import check_depth, plain_value
 from openenv_gateway.mapping.results import parse_frame
 from openenv_gateway.mapping.tools import ToolSet, build_tools, is_mcp_environment
 from openenv_gateway.sessions.registry import LaneRegistry
 from openenv_gateway.settings import EnvironmentSettings
 
-LIST_TOOLS = {"type": "list_tools"}
+LIST_TOOLS: JsonObject = {"type": "list_tools"}
 
 
 class Environment:
@@ -26,7 +28,7 @@ class Environment:
         self.lanes = LaneRegistry(settings)
         self.description: Description | None = None
         self._tools: ToolSet | None = None
-        self._asking = asyncio.Lock()
+        self._asking: asyncio.Task[ToolSet] | None = None
 
     @property
     def name(self) -> str:
@@ -44,14 +46,26 @@ class Environment:
         """
         if self._tools is not None:
             return self._tools
-        async with self._asking:
-            if self._tools is None:
-                self._tools = await self._ask()
-        return self._tools
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask(), name=f"question for the tools of {self.name}")
+            self._asking.add_done_callback(self._asked)
+        # Shared, not locked: all who wait go on together and in order. Shielded: one who leaves does not end it for the others.
+        asking = self._asking
+        try:
+            return await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            if asking.cancelled():  # by close(), not by our caller
+                raise Draining("The gateway is stopping") from None
+            raise
+
+    def _asked(self, asking: asyncio.Task[ToolSet]) -> None:
+        self._asking = None
+        if not asking.cancelled() and asking.exception() is None:
+            self._tools = asking.result()
 
     async def _ask(self) -> ToolSet:
         url = await self.lanes.pool.base_url()
-        self.description = await describe(url, timeout_s=self.settings.timeouts.connect_s)
+        self.description = _encodable(await describe(url, timeout_s=self.settings.timeouts.connect_s))
         own = await self._own_tools(url) if is_mcp_environment(self.description) else []
         return build_tools(self.description, replace(self.settings.mapping, handle_life=self._handle_life()), own)
 
@@ -72,8 +86,19 @@ class Environment:
         tools: Any = reply.observation.get("tools") if isinstance(reply, Observation) else None
         if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
             raise NotAnEnvironment(url, "its answer to list_tools carries no list of tools")
-        return tools
+        return [plain_value(tool) for tool in tools]
 
     async def close(self) -> None:
         """End every lane and stop every server that was launched."""
+        if self._asking is not None:
+            self._asking.cancel()
+            await asyncio.wait({self._asking})
         await self.lanes.close()
+
+
+def _encodable(description: Description) -> Description:
+    """The description with nothing in it that JSON cannot carry on to agents (lone surrogates, numbers beyond its range)."""
+    values = {field.name: getattr(description, field.name) for field in fields(description)}
+    for value in values.values():
+        check_depth(value)
+    return Description(**{name: plain_value(value) for name, value in values.items()})

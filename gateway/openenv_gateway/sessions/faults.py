@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from openenv_client.errors import EnvironmentFault
+from openenv_client.errors import BadReply, EnvironmentFault
 from openenv_client.frames import ErrorFrame, Kind, Observation, Reply, State
 from openenv_gateway.mapping.results import parse_frame
 
@@ -20,6 +20,8 @@ def read_reply(raw: str | bytes, kind: Kind) -> Reply:
     metadata: that is read as the error frame that it is.
     """
     reply = parse_frame(raw)
+    if not isinstance(reply, (ErrorFrame, State if kind == "state" else Observation)):
+        raise BadReply("type", f"that of a reply to something else than {kind}")
     if kind == "reset" and isinstance(reply, Observation) and reply.done:
         metadata = reply.metadata or reply.observation.get("metadata")
         error = metadata.get("error") if isinstance(metadata, dict) else None

@@ -2,7 +2,7 @@
 
 A lane ends when nobody used it for `idle_s`. When its last MCP session ends it lingers `linger_s` for whoever comes with the
 handle; lingering lanes are the first to go when somebody waits for a place. So are lanes that their handle alone holds (where
-the protocol has no sessions, nobody ever says goodbye) once their episode is over, or when nobody used them for `linger_s`.
+the protocol has no sessions, nobody ever says goodbye) once their episode is over, or when nobody used them for a while.
 """
 
 from __future__ import annotations
@@ -12,13 +12,18 @@ import logging
 import secrets
 import time
 
-from openenv_gateway.errors import Draining, UnknownHandle
+from openenv_gateway.errors import Draining, LaneBusy, UnknownHandle
 from openenv_gateway.pool.pool import Pool
 from openenv_gateway.sessions.lane import Lane
 from openenv_gateway.sessions.phases import Phase
 from openenv_gateway.settings import EnvironmentSettings
 
 log = logging.getLogger(__name__)
+
+MAX_LANES = 10_000
+"""Lanes of one environment: far more than places, since a lane without an environment session costs little."""
+ABANDONED_S = 120.0
+"""A lane that its handle alone holds is in use at least this long after its latest call, whatever `linger_s` is."""
 
 
 class LaneRegistry:
@@ -30,6 +35,7 @@ class LaneRegistry:
         self._by_handle: dict[str, Lane] = {}
         self._by_name: dict[tuple[str, str], Lane] = {}
         self._closing: set[asyncio.Task[None]] = set()
+        self._abandoned_s = max(settings.timeouts.linger_s, ABANDONED_S)
         self._draining = False
 
     def __len__(self) -> int:
@@ -41,9 +47,11 @@ class LaneRegistry:
         return sum(1 for lane in self._by_handle.values() if lane.busy)
 
     def new(self, principal: str) -> Lane:
-        """A lane of its own; its environment session is opened by its first call. Raises Draining."""
+        """A lane of its own; its environment session is opened by its first call. Raises Draining, LaneBusy."""
         if self._draining:
             raise Draining("The gateway is stopping and takes no new sessions")
+        if len(self._by_handle) >= MAX_LANES:
+            raise LaneBusy(f"The gateway holds {MAX_LANES} sessions of this environment already")
         lane = Lane(secrets.token_urlsafe(24), principal, self._settings, self.pool)
         self._by_handle[lane.handle] = lane
         return lane
@@ -71,6 +79,11 @@ class LaneRegistry:
             if self._settings.timeouts.linger_s == 0:
                 self._end(lane)
             self.pool.reconsider()
+
+    def discard_unopened(self, lane: Lane) -> None:
+        """End a lane that a call made and then failed to open, unless an MCP session holds it: nobody knows its handle."""
+        if lane.phase is Phase.NEW and not lane.owners and not lane.busy:
+            self._end(lane)
 
     def discard(self, lane: Lane) -> None:
         """End a lane at once, in the background (stdio EOF, a WebSocket that closed)."""
@@ -119,12 +132,12 @@ class LaneRegistry:
             self._end(min(dispensable, key=lambda lane: lane.lingers_since or lane.last_used))
 
     def _is_dispensable(self, lane: Lane) -> bool:
-        if lane.busy or lane.phase not in (Phase.IN_EPISODE, Phase.DONE):  # in other phases it has no place to give
+        if lane.busy or not lane.holds_place:
             return False
         if lane.owners or lane in self._by_name.values():
             return False
         unused = time.monotonic() - lane.last_used
-        return lane.lingers_since is not None or lane.phase is Phase.DONE or unused >= self._settings.timeouts.linger_s
+        return lane.lingers_since is not None or lane.phase is Phase.DONE or unused >= self._abandoned_s
 
     def _end(self, lane: Lane) -> None:
         self._by_handle.pop(lane.handle, None)

@@ -41,7 +41,9 @@ class Gateway:
 
     def _endpoint(self, settings: EnvironmentSettings) -> Endpoint:
         environment = Environment(settings)
-        sessions = SessionTable(environment.lanes, self.settings.session_idle_s, self.settings.max_sessions)
+        # An MCP session lives at least as long as its lanes may idle.
+        idle_s = max(self.settings.session_idle_s, settings.timeouts.idle_s)
+        sessions = SessionTable(environment.lanes, idle_s, self.settings.max_sessions)
         return Endpoint(environment, Kernel(environment, self.settings.page_size), sessions)
 
     async def __aenter__(self) -> Self:

@@ -11,22 +11,23 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.caller import Caller
+from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import Notification, Request, Response, RpcError
 from openenv_gateway.mcp.ladder import envelope_revision, is_modern_request
 from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE, Revision
 from openenv_gateway.mcp.sessions import McpSession
+from openenv_gateway.pool.threads import in_thread
 from openenv_gateway.transports.gateway import Endpoint
+from openenv_gateway.transports.lines import LineWriter, lines_of
 
 log = logging.getLogger(__name__)
 
 MAX_LINE = 64 * 2**20
-CHUNK = 64 * 1024
-LAST_ANSWERS_S = 0.25
+LAST_ANSWERS_S = 1.0
 """How long requests that came just before EOF have for their answers (`printf … | openenv-gateway stdio demo`)."""
 
 
@@ -38,34 +39,19 @@ def claim_stdout() -> BinaryIO:
     return os.fdopen(ours, "wb")
 
 
-def lines_of(descriptor: int) -> Iterator[bytes]:
-    """The lines that come, each when it is there; one beyond MAX_LINE in pieces. Raises OSError.
-
-    Reads the descriptor itself: a thread that waits inside a BufferedReader holds its lock, and the interpreter aborts when it
-    cannot have that lock at its end (a signal, while stdin is still open).
-    """
-    begun: list[bytes] = []
-    while chunk := os.read(descriptor, CHUNK):
-        begun.append(chunk)
-        if b"\n" in chunk:
-            *lines, rest = b"".join(begun).split(b"\n")
-            yield from lines
-            begun = [rest]
-        elif len(begun) * CHUNK > MAX_LINE:
-            yield b"".join(begun)
-            begun = []
-    if rest := b"".join(begun):
-        yield rest
+class End:
+    """No more messages come: EOF, or a signal."""
 
 
 class StdioServer:
     """Serves one endpoint until stdin ends."""
 
     def __init__(self, endpoint: Endpoint, stdin: BinaryIO, stdout: BinaryIO) -> None:
-        self._endpoint, self._stdin, self._stdout = endpoint, stdin, stdout
+        self._endpoint, self._stdin = endpoint, stdin
+        self._writer = LineWriter(stdout.fileno())
         self._session: McpSession = endpoint.sessions.new("process", LATEST_HANDSHAKE)
         self._session.is_process = True
-        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._lines: asyncio.Queue[bytes | None | End] = asyncio.Queue()
 
     async def serve(self) -> None:
         """Answer until EOF; then give up what takes longer than a moment, and end the lane."""
@@ -73,8 +59,10 @@ class StdioServer:
         # A thread, because stdin may be a pipe, a file or a terminal, and only pipes can be polled.
         threading.Thread(target=self._read, args=(loop,), name="stdin", daemon=True).start()
         tasks: set[asyncio.Task[None]] = set()
-        while (line := await self._lines.get()) is not None:
-            if line.strip():
+        while not isinstance(line := await self._lines.get(), End):
+            if line is None:
+                self._error(None, RpcError(jsonrpc.INVALID_REQUEST, f"A message of more than {MAX_LINE} bytes was dropped"))
+            elif line.strip():
                 task = asyncio.create_task(self._handle(line))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
@@ -84,6 +72,11 @@ class StdioServer:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         self._end_lanes()
+        await in_thread(lambda: self._writer.close(LAST_ANSWERS_S), "last answers")
+
+    def stop(self) -> None:
+        """End as at EOF."""
+        self._lines.put_nowait(End())
 
     def _end_lanes(self) -> None:
         lanes = tuple(self._session.lanes)
@@ -93,12 +86,12 @@ class StdioServer:
 
     def _read(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
-            for line in lines_of(self._stdin.fileno()):
+            for line in lines_of(self._stdin.fileno(), MAX_LINE):
                 loop.call_soon_threadsafe(self._lines.put_nowait, line)
         except (OSError, ValueError) as error:
             log.warning("stdin cannot be read any more: %s", error)
         try:
-            loop.call_soon_threadsafe(self._lines.put_nowait, None)
+            loop.call_soon_threadsafe(self._lines.put_nowait, End())
         except RuntimeError as error:  # the loop is closed: the process is ending for another reason
             log.debug("stdin ended after the server: %s", error)
 
@@ -115,20 +108,21 @@ class StdioServer:
                 case Notification() | Response():
                     pass  # nothing waits for them
         except RpcError as error:
-            self._write(jsonrpc.error_message(jsonrpc.id_of(value), error))
+            self._error(jsonrpc.id_of(value), error)
+
+    def _error(self, identity: jsonrpc.RequestId | None, error: RpcError) -> None:
+        self._writer.write(jsonrpc.error_message(identity, error))
 
     async def _request(self, message: Request, value: Any) -> None:
         caller = Caller(self._revision(message, value), "process", self._session)
-        task: asyncio.Task[None] | None = asyncio.current_task()
-        assert task is not None
-        self._session.begin(message.id, task)
+        self._session.begin(message.id, InFlight())
         try:
             result = await self._endpoint.kernel.answer(caller, message.method, message.params)
         finally:
             self._session.end(message.id)
         if message.method == "initialize":
             self._session.revision = Revision(result["protocolVersion"])
-        self._write(jsonrpc.result_message(message.id, result))
+        self._writer.write(jsonrpc.result_message(message.id, result))
 
     def _revision(self, message: Request, value: Any) -> Revision:
         if is_modern_request(None, value):
@@ -137,10 +131,3 @@ class StdioServer:
             # A probe without the envelope: the error tells a dual-era client what to send, or to fall back to initialize.
             return envelope_revision(message.params)
         return self._session.revision
-
-    def _write(self, body: bytes) -> None:
-        try:
-            self._stdout.write(body + b"\n")
-            self._stdout.flush()
-        except BrokenPipeError:
-            log.warning("the host closed stdout: an answer was lost")

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -17,9 +19,10 @@ from openenv_client.frames import JsonObject
 from openenv_gateway.errors import GatewayError
 from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.caller import ANONYMOUS, Caller
+from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import Notification, Request, Response, RpcError
 from openenv_gateway.mcp.ladder import ROUTING_HEADERS, check_modern_version, climb, handshake_revision, is_modern_request
-from openenv_gateway.mcp.revisions import Revision
+from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE, Revision
 from openenv_gateway.mcp.sessions import McpSession
 from openenv_gateway.transports.gateway import Endpoint
 from openenv_gateway.transports.guards import Refused, check_content_type, read_body
@@ -42,6 +45,7 @@ MODERN_STATUS = {
 }
 EVENT_HEADERS = (("cache-control", "no-cache"), ("x-accel-buffering", "no"))
 MAX_NAME = 128
+WATCH_AFTER_S = 0.25
 
 
 class StreamableHttp:
@@ -93,19 +97,17 @@ class StreamableHttp:
             await exchange.accept()
             return
         revision = climb(exchange.headers, message.method, message.params)
+        request = InFlight()
         caller = Caller(revision, ANONYMOUS, lane_name=exchange.lane_name)
-        work = asyncio.create_task(self._endpoint.kernel.answer(caller, message.method, message.params))
         try:
-            result = await exchange.unless_disconnected(work)
+            with exchange.watched(request.cancel):  # in this revision leaving is the cancel
+                result = await self._endpoint.kernel.answer(caller, message.method, message.params)
         except RpcError as error:
             await exchange.answer_error(MODERN_STATUS.get(error.code, 200), message.id, error)
-            return
-        if result is not None:
-            await self._deliver(exchange, caller, message, result)
-
-    async def _deliver(self, exchange: _Exchange, caller: Caller, message: Request, result: JsonObject) -> None:
-        if await exchange.has_left():
-            self._endpoint.kernel.undelivered(caller, result)
+        except asyncio.CancelledError:
+            if not request.absorb():
+                raise
+            log.info("the client closed the response stream: its call is given up")
         else:
             await exchange.answer(message.id, result)
 
@@ -121,62 +123,50 @@ class StreamableHttp:
             self._require_lane(exchange, message)
         revision = handshake_revision(exchange.headers.get("mcp-protocol-version"))
         if isinstance(message, Request):
-            caller = Caller(session.revision if session else revision, ANONYMOUS, session, exchange.lane_name)
-            await self._request(exchange, caller, message)
+            await self._request(exchange, session, revision, message)
             return
         if session is not None and isinstance(message, Notification) and message.method == "notifications/cancelled":
             session.cancel(message.params.get("requestId"))
         await exchange.accept()
 
     async def _initialize(self, exchange: _Exchange, message: Request) -> None:
-        result = await self._kernel_answer(exchange, Caller(handshake_revision(None)), message)
-        if result is None:
-            return
         try:
+            result = await self._endpoint.kernel.answer(Caller(LATEST_HANDSHAKE), message.method, message.params)
             session = self._endpoint.sessions.new(ANONYMOUS, Revision(result["protocolVersion"]))
-        except GatewayError as error:
-            raise Refused(503, str(error)) from error
-        await exchange.answer(message.id, result, (("mcp-session-id", session.id),))
-
-    async def _request(self, exchange: _Exchange, caller: Caller, message: Request) -> None:
-        """Answer one request; its task is known to its session, so that a cancellation finds it.
-
-        A client that merely drops the connection has not cancelled (handshake era): the call goes on.
-        """
-        work = asyncio.create_task(self._kernel_answer(exchange, caller, message))
-        session = caller.session
-        if session is None:
-            result = await work
-        else:
-            result = await self._tracked(exchange, session, message, work)
-        if result is not None:
-            await self._deliver(exchange, caller, message, result)
-
-    async def _tracked(
-        self, exchange: _Exchange, session: McpSession, message: Request, work: asyncio.Task[JsonObject | None]
-    ) -> JsonObject | None:
-        try:
-            session.begin(message.id, work)
-        except RpcError:
-            work.cancel()
-            raise
-        try:
-            return await work
-        except asyncio.CancelledError:
-            if not work.cancelled():
-                raise
-            await exchange.answer_error(200, message.id, RpcError(CANCELLED, "The request was cancelled"))
-            return None
-        finally:
-            session.end(message.id)
-
-    async def _kernel_answer(self, exchange: _Exchange, caller: Caller, message: Request) -> JsonObject | None:
-        """The kernel's result, or None after its error was sent."""
-        try:
-            return await self._endpoint.kernel.answer(caller, message.method, message.params)
         except RpcError as error:
             await exchange.answer_error(200, message.id, error)
-            return None
+        except GatewayError as error:
+            raise Refused(503, str(error)) from error
+        else:
+            await exchange.answer(message.id, result, (("mcp-session-id", session.id),))
+
+    async def _request(
+        self, exchange: _Exchange, session: McpSession | None, revision: Revision, message: Request
+    ) -> None:
+        """Answer one request. Its session knows it, so that a cancellation finds it.
+
+        A client that merely drops the connection has not cancelled (handshake era): the call goes on, and its lane keeps the
+        outcome for the next call.
+        """
+        request = InFlight()
+        if session is not None:
+            session.begin(message.id, request)
+            revision = session.revision
+        caller = Caller(revision, ANONYMOUS, session, exchange.lane_name, request.gone)
+        try:
+            with exchange.watched(request.leave):
+                result = await self._endpoint.kernel.answer(caller, message.method, message.params)
+        except RpcError as error:
+            await exchange.answer_error(200, message.id, error)
+        except asyncio.CancelledError:
+            if not request.absorb():
+                raise
+            await exchange.answer_error(200, message.id, RpcError(CANCELLED, "The request was cancelled"))
+        else:
+            await exchange.answer(message.id, result)
+        finally:
+            if session is not None:
+                session.end(message.id)
 
     def _session(self, exchange: _Exchange) -> McpSession | None:
         identity = exchange.headers.get("mcp-session-id")
@@ -219,7 +209,10 @@ class _Exchange:
         """NAME of `?session=NAME`. Raises Refused for an empty, doubled or overlong one."""
         if not self._query:
             return None
-        names = parse_qs(self._query, keep_blank_values=True).get("session")
+        try:
+            names = parse_qs(self._query, keep_blank_values=True, errors="strict").get("session")
+        except ValueError as error:
+            raise Refused(400, "The URL's query is not valid UTF-8") from error
         if names is None:
             return None
         if len(names) != 1 or not 0 < len(names[0]) <= MAX_NAME:
@@ -228,7 +221,8 @@ class _Exchange:
 
     def check_accept(self) -> None:
         """Answers are JSON where the client takes it, else one server-sent event. Raises Refused 406 for neither."""
-        accepted = [part.split(";", 1)[0].strip().lower() for part in self.headers.get("accept", "*/*").split(",")]
+        given = ",".join(value for name, value in self._raw if name == "accept") or "*/*"
+        accepted = [part.split(";", 1)[0].strip().lower() for part in given.split(",")]
         if not {"application/json", "application/*", "*/*"}.isdisjoint(accepted):
             return
         if {"text/event-stream", "text/*"}.isdisjoint(accepted):
@@ -242,31 +236,29 @@ class _Exchange:
             doubled = next(name for name in names if names.count(name) > 1)
             raise RpcError(jsonrpc.HEADER_MISMATCH, f"The header {doubled} appears more than once")
 
-    async def unless_disconnected(self, work: asyncio.Task[JsonObject]) -> JsonObject | None:
-        """The result of `work`; None, and `work` cancelled, when the client leaves first (2026-07-28: that is the cancel)."""
-        leaves = asyncio.create_task(self._disconnected())
+    @contextmanager
+    def watched(self, on_leave: Callable[[], object]) -> Iterator[None]:
+        """Calls `on_leave` when the client leaves during the block.
+
+        Looked for only in calls that take longer than WATCH_AFTER_S: nobody gives up sooner, and a watcher costs a task.
+        """
+        watchers: list[asyncio.Task[None]] = []
+
+        async def watch() -> None:
+            while (await self.receive())["type"] != "http.disconnect":
+                pass
+            on_leave()
+
+        def start() -> None:
+            watchers.append(asyncio.ensure_future(watch()))
+
+        timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, start)
         try:
-            await asyncio.wait({work, leaves}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                return work.result()
-            log.info("the client closed the response stream: its call is given up")
-            return None
+            yield
         finally:
-            await _end(leaves)
-            if not work.done():
-                await _end(work)
-
-    async def has_left(self) -> bool:
-        """Whether the client closed the connection before its answer was ready."""
-        leaves = asyncio.create_task(self._disconnected())
-        await asyncio.sleep(0)
-        left = leaves.done()
-        await _end(leaves)
-        return left
-
-    async def _disconnected(self) -> None:
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
+            timer.cancel()
+            for watcher in watchers:  # one that outlives the response would take its end for a disconnect
+                watcher.cancel()
 
     async def answer(self, identity: jsonrpc.RequestId, result: JsonObject, headers: tuple[tuple[str, str], ...] = ()) -> None:
         await self._message(200, jsonrpc.result_message(identity, result), headers)
@@ -299,7 +291,3 @@ class _Exchange:
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
         await self._send({"type": "http.response.body", "body": body})
 
-
-async def _end(task: asyncio.Task[Any]) -> None:
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
