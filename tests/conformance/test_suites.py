@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from testkit import ci, cli, node, servers, suites, venvs
-from testkit.cache import NetworkAbsent
+from testkit import cli, node, servers, suites, venvs
 
 pytestmark = pytest.mark.real
 
@@ -31,7 +30,7 @@ class Suite:
     query: str = ""
 
     @property
-    def list(self) -> Path:
+    def expected(self) -> Path:
         return HERE / f"expected_{self.name}.yml"
 
 
@@ -44,22 +43,13 @@ SUITES = (
 
 
 @pytest.fixture(scope="module")
-def judged_url(venv_python: Callable[[str], Path]) -> Iterator[str]:
+def judged_url(venv_python: Callable[[str], Path], node_modules: Callable[[str], Path]) -> Iterator[str]:
     """The gateway's MCP URL of an environment with the suites' tools."""
     venv_python(venvs.OPENENV_0_10)
-    with servers.launch("judged", env={"MAX_SESSIONS": SESSIONS}) as server, cli.serving(f"judged={server.base_url}") as gateway:
-        yield gateway.url("judged")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def suites_installed() -> None:
-    """Skips where npm's registry cannot be reached, but not in a complete run."""
-    try:
-        node.node(), node.modules(node.SUITES)
-    except NetworkAbsent as error:
-        if ci.complete_run():
-            raise
-        pytest.skip(f"no network to install the conformance suites: {error}")
+    node_modules(node.SUITES)
+    with servers.launch("judged", env={"MAX_SESSIONS": SESSIONS}) as server:
+        with cli.serving(f"judged={server.base_url}") as gateway:
+            yield gateway.url("judged")
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.name)
@@ -68,6 +58,6 @@ def test_every_check_of_the_suite_is_met_but_for_those_listed_with_a_reason(
 ) -> None:
     verdicts = suites.run(suite.alias, judged_url + suite.query, tmp_path, *suite.options)
     assert len(verdicts) == suite.scenarios
-    difference = suites.compare(verdicts, suites.expected(suite.list))
+    difference = suites.compare(verdicts, suites.expected(suite.expected))
     assert difference.unexpected == {}, "unmet, but not listed"
-    assert difference.stale == (), f"listed in {suite.list.name}, but met: take them out"
+    assert difference.stale == (), f"listed in {suite.expected.name}, but met: take them out"

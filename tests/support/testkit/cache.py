@@ -1,4 +1,5 @@
-"""What the suite downloads, kept outside the tree between runs: in $OPENENV_GATEWAY_TEST_CACHE, else ~/.cache/openenv-gateway-tests.
+"""What the suite downloads, kept outside the tree between runs: in $OPENENV_GATEWAY_TEST_CACHE, else in
+~/.cache/openenv-gateway-tests.
 
 A folder is built once, whole or not at all; a changed requirement makes another folder; nothing is ever upgraded in place.
 """

@@ -35,6 +35,10 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """What is installed together, by name: the dependencies of a package.json."""
 
+class NpmAbsent(cache.BuildFailed):
+    """There is no npm to install with: a reason for which tests may skip, as for an absent network."""
+
+
 _NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ENETUNREACH", "ETIMEDOUT", "EHOSTUNREACH", "ENOTCACHED")
 _ARCHITECTURES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
 
@@ -48,7 +52,7 @@ def node() -> Path:
 def modules(name: str) -> Path:
     """The `node_modules` folder of a name in PACKAGES, filled now if no earlier run has filled it.
 
-    Waits and builds as testkit.cache does. Raises cache.BuildFailed (also when there is no npm) or cache.NetworkAbsent.
+    Waits and builds as testkit.cache does. Raises cache.BuildFailed, cache.NetworkAbsent or NpmAbsent.
     """
     return _installed(name, PACKAGES[name])
 
@@ -64,10 +68,10 @@ def inspector() -> Path:
 
 
 def npm() -> str:
-    """The npm on PATH. Raises cache.BuildFailed."""
+    """The npm on PATH. Raises NpmAbsent."""
     found = shutil.which("npm")
     if found is None:
-        raise cache.BuildFailed("npm is not on PATH; install Node.js 18 or newer with npm (Debian: apt-get install npm)")
+        raise NpmAbsent("npm is not on PATH; install Node.js 18 or newer with npm (Debian: apt-get install npm)")
     return found
 
 
@@ -76,7 +80,7 @@ def _installed(name: str, dependencies: Mapping[str, str]) -> Path:
         folder.mkdir()
         (folder / "package.json").write_text(json.dumps({"private": True, "dependencies": dependencies}), "utf-8")
         installer = cache.Installer(_NO_NETWORK, {"npm_config_fetch_retries": "1"}, cwd=folder)
-        installer.run(npm(), "install", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
+        installer.run(npm(), "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
 
     return cache.kept(name, [f"{package}@{version}" for package, version in dependencies.items()], build) / "node_modules"
 
