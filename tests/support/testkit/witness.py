@@ -12,7 +12,7 @@ import http.client
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import mcp_types
 import pydantic
 from jsonschema import Draft202012Validator, ValidationError
-from mcp_types.methods import validate_server_result
+from mcp_types.methods import parse_server_notification, validate_server_result
 
 import openenv_gateway_schemas as schemas
 from testkit import cli
@@ -48,12 +48,23 @@ class Verdicts:
         if method == "initialize" and "result" in response:
             self._revisions[session] = response["result"]["protocolVersion"]
         meta = (request.get("params") or {}).get("_meta") or {}
-        spoken = meta.get("io.modelcontextprotocol/protocolVersion") or revision or self._revisions.get(session, "2025-03-26")
-        self.seen[spoken, method] += 1
+        spoken = meta.get("io.modelcontextprotocol/protocolVersion") or self._spoken(revision, session)
+        self._note(spoken, method, response, lambda: _judge(request, response, method, spoken))
+
+    def judge_notification(self, message: dict[str, Any], revision: str | None, session: str | None) -> None:
+        """One message that the gateway sent of its own accord: it must be a notification, never a request."""
+        method, spoken = str(message["method"]), self._spoken(revision, session)
+        self._note(spoken, method, message, lambda: _judge_notification(message, method, spoken))
+
+    def _spoken(self, revision: str | None, session: str | None) -> str:
+        return revision or self._revisions.get(session, "2025-03-26")
+
+    def _note(self, revision: str, method: str, message: dict[str, Any], judge: Callable[[], None]) -> None:
+        self.seen[revision, method] += 1
         try:
-            _judge(request, response, method, spoken)
+            judge()
         except (pydantic.ValidationError, ValidationError, ValueError, KeyError, AssertionError) as fault:
-            self.faults.append(f"{spoken} {method}: {fault}\n{json.dumps(response)[:2000]}")
+            self.faults.append(f"{revision} {method}: {fault}\n{json.dumps(message)[:2000]}")
 
     def check(self) -> None:
         """Raises AssertionError when a message was not valid, or when there was none to judge."""
@@ -72,6 +83,12 @@ def _judge(request: dict[str, Any], response: dict[str, Any], method: str, revis
     validate_server_result(method, revision, response["result"])
     if method == "tools/call" and revision >= _STRUCTURED_SINCE:
         judged(response["result"])
+
+
+def _judge_notification(message: dict[str, Any], method: str, revision: str) -> None:
+    assert "id" not in message, "a request of the server, which no client of ours can answer"
+    mcp_types.JSONRPCNotification.model_validate(message)
+    parse_server_notification(method, revision, message.get("params"))
 
 
 class Witness(Verdicts):
@@ -130,35 +147,59 @@ class _Handler(BaseHTTPRequestHandler):
         kept = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
         self._gateway.request(self.command, self.path, body or None, kept)
         answer = self._gateway.getresponse()
+        request = json.loads(body) if self.command == "POST" else {}
+        if (answer.getheader("content-type") or "").startswith("text/event-stream"):
+            self._stream(request, answer)
+        else:
+            self._pass_on(request, answer)
+
+    def _pass_on(self, request: dict[str, Any], answer: http.client.HTTPResponse) -> None:
         content = answer.read()
-        self._judge(body, answer, content)
-        self.send_response(answer.status)
-        for name, value in _end_to_end(answer.getheaders()):
-            self.send_header(name, value)
+        if "id" in request:
+            self._judge(request, answer, json.loads(content))
+        elif request and answer.status == 202 and content:
+            self.witness.faults.append(f"a notification got a body: {content[:200]!r}")
+        self._start(answer)
         self.send_header("content-length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
 
-    def _judge(self, body: bytes, answer: http.client.HTTPResponse, content: bytes) -> None:
-        if self.command != "POST":
-            return
-        request = json.loads(body)
-        if "id" not in request:
-            if answer.status == 202 and content:
-                self.witness.faults.append(f"a notification got a body: {content[:200]!r}")
-            return
+    def _stream(self, request: dict[str, Any], answer: http.client.HTTPResponse) -> None:
+        """Pass on event by event, each judged before it is sent."""
+        self._start(answer)
+        self.send_header("connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for event in _events(answer):
+            data = b"\n".join(line.removeprefix(b"data:").strip() for line in event.splitlines() if line.startswith(b"data:"))
+            if data:
+                self._judge(request, answer, json.loads(data))
+            self.wfile.write(event)
+
+    def _start(self, answer: http.client.HTTPResponse) -> None:
+        self.send_response(answer.status)
+        for name, value in _end_to_end(answer.getheaders()):
+            self.send_header(name, value)
+
+    def _judge(self, request: dict[str, Any], answer: http.client.HTTPResponse, message: dict[str, Any]) -> None:
         session = self.headers.get("mcp-session-id") or answer.getheader("mcp-session-id")
-        self.witness.judge(request, _message(answer, content), self.headers.get("mcp-protocol-version"), session)
+        revision = self.headers.get("mcp-protocol-version")
+        if "method" in message:
+            self.witness.judge_notification(message, revision, session)
+        else:
+            self.witness.judge(request, message, revision, session)
 
     do_POST = do_GET = do_DELETE = _forward
 
 
-def _message(answer: http.client.HTTPResponse, content: bytes) -> dict[str, Any]:
-    if (answer.getheader("content-type") or "").startswith("text/event-stream"):
-        (data,) = [line[len(b"data: ") :] for line in content.splitlines() if line.startswith(b"data: ")]
-        content = data
-    message: dict[str, Any] = json.loads(content)
-    return message
+def _events(answer: http.client.HTTPResponse) -> Iterator[bytes]:
+    """Server-sent events with their closing blank line, as they come."""
+    event = b""
+    while line := answer.readline():
+        event += line
+        if not line.strip():
+            yield event
+            event = b""
 
 
 def _end_to_end(headers: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
