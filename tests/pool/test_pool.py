@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -203,6 +206,76 @@ async def test_closing_in_the_middle_of_a_launch_leaves_nothing() -> None:
         await pool.close()
         with pytest.raises(Draining):
             await waiting
+
+
+async def test_a_connection_that_breaks_frees_its_place_although_its_lane_says_nothing() -> None:
+    async with ScriptedServer(capacity=1) as server, pool_of(environment_settings(server.url)) as pool:
+        await opened(pool)
+        waiting = asyncio.ensure_future(opened(pool))
+        await server.until(lambda: server.sessions_opened == 2)
+        server.cut()
+        await (await waiting).release()
+
+
+async def test_what_was_learnt_of_a_server_is_forgotten_when_its_connections_break() -> None:
+    async with ScriptedServer(capacity=1) as server:
+        async with pool_of(environment_settings(server.url, timeouts_queue_s=0.3)) as pool:
+            await opened(pool)
+            with pytest.raises(QueueTimeout):
+                await opened(pool)
+            server.capacity = 2  # as if restarted with more room
+            server.cut()
+            leases = [await opened(pool), await opened(pool)]
+            await asyncio.gather(*[lease.release() for lease in leases])
+
+
+async def test_launches_that_fail_are_not_repeated_at_once_and_who_waits_is_told_in_time(tmp_path: Path) -> None:
+    """The first launch works, all others fail; the one server is full."""
+    started = tmp_path / "started"
+    script = f"[ -e {started} ] && echo 'no license' && exit 3; touch {started}; exec {DEMO} --max-sessions 1"
+    async with pool_of(launched(script, pool_max_servers=3, timeouts_queue_s=1.5)) as pool:
+        lease = await opened(pool)
+        began = time.monotonic()
+        with pytest.raises(QueueTimeout, match="no license"):
+            await opened(pool)
+        assert time.monotonic() - began < 30
+        await lease.release()
+        await (await opened(pool)).release()
+
+
+async def test_a_server_that_dies_whenever_a_session_is_opened_is_given_up_after_one_more() -> None:
+    program = (
+        "import http.server, os, sys\n"
+        "class H(http.server.BaseHTTPRequestHandler):\n"
+        "    def do_GET(self):\n"
+        "        if self.path == '/ws': os._exit(7)\n"
+        "        self.send_response(200); self.end_headers()\n"
+        "http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), H).serve_forever()\n"
+    )
+    async with pool_of(launched(f"{sys.executable} -c {shlex.quote(program)} {{port}}")) as pool:
+        with pytest.raises(ServerUnreachable):
+            await opened(pool)
+
+
+async def test_stopping_does_not_wait_for_launches_that_are_under_way_however_many() -> None:
+    sleeper = f"{sys.executable} -c 'import time; time.sleep(600)' {{port}}"
+    pools = [Pool(launched(sleeper, timeouts_launch_s=600.0)) for _ in range(10)]
+    waiting = [asyncio.ensure_future(opened(pool)) for pool in pools]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(20):
+        await asyncio.gather(*[pool.close() for pool in pools])
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    assert {type(outcome) for outcome in outcomes} == {Draining}
+
+
+async def test_the_time_of_a_launch_is_no_time_in_the_queue() -> None:
+    settings = launched(f"sleep 1.2; exec {DEMO} --max-sessions 1", pool_max_servers=1, timeouts_queue_s=1.0)
+    async with pool_of(settings) as pool:
+        first, second = asyncio.ensure_future(opened(pool)), asyncio.ensure_future(opened(pool))
+        done, _ = await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED)
+        await done.pop().result().release()
+        for task in (first, second):
+            await (await task).release()
 
 
 def _listener_of(url: str) -> int:

@@ -11,9 +11,9 @@ import pytest
 from testkit.gateways import environment_settings
 from testkit.scripted import ScriptedServer, Wire, error, observation
 
-from openenv_client.errors import EnvironmentFault, EpisodeLost, FactoryFailed, ReplyTimeout
+from openenv_client.errors import BadReply, EnvironmentFault, EpisodeLost, FactoryFailed, ReplyTimeout
 from openenv_client.frames import JsonObject, Observation, State
-from openenv_gateway.errors import EpisodeOver, LaneBusy, UnknownHandle
+from openenv_gateway.errors import EpisodeOver, LaneBusy, StillOpening, UnknownHandle
 from openenv_gateway.mapping.actions import Request
 from openenv_gateway.pool.pool import Pool
 from openenv_gateway.sessions.lane import AUTO_RESET, OPENED, OVER_AT_ONCE, RESET_LATE, Lane
@@ -397,3 +397,170 @@ async def test_garbage_from_the_server_is_an_error_of_that_call(reply: Any) -> N
         with pytest.raises((RuntimeError,)) as caught:
             await lane.call(add(1), "step")
         assert caught.value.code in ("BAD_REPLY", "EPISODE_LOST")  # type: ignore[attr-defined]
+
+
+# --- outcomes that nobody got ----------------------------------------------------------------------------------------
+
+
+async def test_a_retry_that_waits_behind_a_call_whose_caller_left_is_told_the_outcome_and_not_executed() -> None:
+    async with ScriptedServer() as server, lane_on(server) as lane:
+        await lane.call(RESET, "reset")
+        server.hold_reply()
+        left = False
+        first = await started(server, lane.call(add(1), "step", gone=lambda: left), requests=2)
+        retry = asyncio.ensure_future(lane.call(add(1), "step"))
+        await asyncio.sleep(0)
+        left = True
+        server.release_reply()
+        await first
+        with pytest.raises(ActionLate) as caught:
+            await retry
+        assert counted(caught.value.late.reply) == 1
+        assert len(server.requests) == 2
+
+
+async def test_only_the_outcome_that_was_not_delivered_is_told_and_an_error_is_one() -> None:
+    async with ScriptedServer() as server, lane_on(server) as lane:
+        await lane.call(RESET, "reset")
+        await lane.call(add(1), "step")
+        with pytest.raises(EnvironmentFault):
+            await lane.call(Request("step", {"bad": 1}), "step", gone=lambda: True)
+        with pytest.raises(ActionLate) as caught:
+            await lane.call(add(2), "step")
+        assert caught.value.late.reply.code == "VALIDATION_ERROR"  # type: ignore[union-attr]
+        assert counted((await lane.call(add(2), "step")).reply) == 3
+
+
+async def test_a_late_outcome_whose_telling_was_not_delivered_is_told_again() -> None:
+    async with ScriptedServer() as server, lane_on(server) as lane:
+        await late_step(server, lane)
+        with pytest.raises(ActionLate):
+            await lane.call(add(3), "step", gone=lambda: True)
+        with pytest.raises(ActionLate):
+            await lane.call(add(3), "step")
+        assert counted((await lane.call(add(3), "step")).reply) == 6
+
+
+async def test_a_refusal_of_the_gateway_that_was_not_delivered_tells_nothing_old() -> None:
+    async with ScriptedServer() as server, lane_on(server) as lane:
+        await lane.call(add(10), "step")
+        with pytest.raises(EpisodeOver):
+            await lane.call(add(1), "step", gone=lambda: True)
+        assert (await lane.call(STATE, "state")).late is None
+
+
+async def test_two_late_outcomes_are_both_told_also_where_steps_are_executed() -> None:
+    async with ScriptedServer() as server, lane_on(server, late_reply="execute") as lane:
+        await late_step(server, lane)
+        # The first late outcome is in; the step that would tell it is given up too.
+        left = True
+        await lane.call(add(1), "step", gone=lambda: left)
+        with pytest.raises(ActionLate) as caught:
+            await lane.call(add(1), "step")
+        assert counted(caught.value.late.reply) == 3
+        outcome = await lane.call(add(1), "step")
+        assert outcome.late is not None and counted(outcome.late.reply) == 4
+        assert counted(outcome.reply) == 5
+
+
+async def test_an_impatient_caller_cannot_put_off_the_end_of_an_owed_reply() -> None:
+    async with ScriptedServer() as server, lane_on(server, timeouts_late_reply_s=0.3) as lane:
+        await lane.call(RESET, "reset")
+        server.hold_reply()
+        with pytest.raises(ReplyTimeout):
+            await lane.call(add(3), "step", timeout_s=0.05)
+        given_up: list[float] = []
+        with pytest.raises(EpisodeLost):
+            while len(given_up) < 100:
+                try:
+                    async with asyncio.timeout(0.1):
+                        await lane.call(STATE, "state")
+                except TimeoutError:
+                    given_up.append(0.1)
+        assert len(given_up) < 10
+        server.release_reply()
+
+
+async def test_a_reset_starts_anew_where_the_connection_broke_meanwhile() -> None:
+    async with ScriptedServer() as server, lane_on(server) as lane:
+        server.hold_reply()
+        await cancelled(await started(server, lane.call(RESET, "reset"), requests=1))
+        server.release_reply()
+        server.cut()
+        await server.until(lambda: server.sessions_open == 0)
+        outcome = await lane.call(RESET, "reset")
+        assert (outcome.opened, outcome.notice, server.sessions_opened) == (True, None, 2)
+        assert counted((await lane.call(add(1), "step")).reply) == 1
+
+
+async def test_a_reset_is_not_answered_by_an_automatic_one_with_other_arguments() -> None:
+    settings = {"after_done": "auto_reset", "reset": {"seed": 1}, "timeouts_reset_s": 0.1}
+    async with ScriptedServer() as server, lane_on(server, **settings) as lane:
+        await lane.call(Request("reset", {"seed": 5}), "reset")
+        await lane.call(add(10), "step")
+        server.hold_reply()
+        with pytest.raises(ReplyTimeout):
+            await lane.call(add(1), "step")
+        server.release_reply()
+        outcome = await lane.call(Request("reset", {"seed": 5}), "reset")
+        assert outcome.reply == Observation({"count": 0, "echo": {"seed": 5}}, None, False, {})
+
+
+@pytest.mark.parametrize("ticks", range(12))
+async def test_a_cancellation_at_any_tick_of_an_opening_loses_no_news(ticks: int) -> None:
+    async with ScriptedServer() as server, lane_on(server) as lane:
+        task = await started(server, lane.call(add(1), "step"), requests=1)
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        if task.cancelled():
+            with pytest.raises(ActionLate):
+                await lane.call(add(1), "step")
+        sent = len(server.requests)
+        assert counted((await lane.call(add(1), "step")).reply) == sent  # each step that was sent counts once
+        assert server.sessions_opened == 1
+
+
+async def test_a_reply_of_the_wrong_kind_ends_the_session_because_replies_may_be_off_by_one() -> None:
+    answers = [observation(count=0), observation(count=0), {"type": "state", "data": {}}]
+    async with ScriptedServer(respond=lambda session, frame: answers.pop(0)) as server, lane_on(server) as lane:
+        await lane.call(RESET, "reset")
+        with pytest.raises(BadReply):
+            await lane.call(STATE, "state")
+        with pytest.raises(EpisodeLost):
+            await lane.call(add(1), "step")
+        await server.until(lambda: server.sessions_open == 0)
+
+
+async def test_where_agents_cannot_reset_a_step_never_opens_a_new_episode_after_a_loss() -> None:
+    async with ScriptedServer() as server, lane_on(server, mapping_exposure="agent") as lane:
+        await lane.call(OBSERVE, "observe")
+        server.cut()
+        for _ in range(3):
+            with pytest.raises(EpisodeLost):
+                await lane.call(add(1), "step")
+        assert (await lane.call(OBSERVE, "observe")).notice == OPENED
+
+
+async def test_a_caller_whom_nobody_cancelled_gets_an_error_when_the_lane_is_closed() -> None:
+    async with ScriptedServer() as server, lane_on(server) as lane:
+        server.hold_reply()
+        await cancelled(await started(server, lane.call(RESET, "reset"), requests=1))
+        waiting = asyncio.ensure_future(lane.call(STATE, "state"))
+        await asyncio.sleep(0)
+        await lane.close()
+        with pytest.raises((UnknownHandle, EpisodeLost)):
+            await waiting
+        server.release_reply()
+
+
+async def test_a_call_on_a_lane_that_is_still_opening_is_told_to_come_again() -> None:
+    async with ScriptedServer() as server, lane_on(server, timeouts_late_reply_s=0.05) as lane:
+        server.hold_reply()
+        await cancelled(await started(server, lane.call(RESET, "reset"), requests=1))
+        with pytest.raises(StillOpening) as caught:
+            await lane.call(add(1), "step")
+        assert caught.value.retryable
+        server.release_reply()
+        assert counted((await lane.call(RESET, "reset")).reply) == 0

@@ -14,6 +14,8 @@ from jsonschema import Draft202012Validator
 from testkit.gateways import Served, environment_settings, serving
 from testkit.scripted import ScriptedServer
 
+from openenv_gateway.mcp.caller import Caller
+from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE
 from openenv_gateway_schemas import load
 
 MODERN = "2026-07-28"
@@ -488,3 +490,83 @@ async def test_a_failing_list_is_an_error_and_never_an_empty_list(server: Script
         response = (await agent.post("tools/list")).json()
         assert response["error"]["code"] == -32603
         assert response["error"]["data"]["next_step"]
+
+
+# --- found in review -------------------------------------------------------------------------------------------------
+
+
+async def test_a_retry_sent_while_the_dropped_call_still_runs_acts_once(agent: Agent, server: ScriptedServer) -> None:
+    await agent.initialize()
+    await agent.call("reset")
+    server.hold_reply()
+    with pytest.raises(httpx.ReadTimeout):
+        body = {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "step", "arguments": {"add": 1}}}
+        await agent.http.post(agent.url, json=body, headers=agent.headers, timeout=0.8)
+    retry = asyncio.ensure_future(agent.call("step", add=1))
+    await asyncio.sleep(0.1)  # the retry has to be in the lane's queue, of which nothing outside tells
+    server.release_reply()
+    assert code_of(await retry) == "PREVIOUS_ACTION_LATE"
+    assert len(server.requests) == 2
+
+
+async def test_lanes_that_could_not_be_opened_are_not_kept() -> None:
+    async with ScriptedServer(factory_error="no display") as server, serving(environment_settings(server.url)) as served:
+        lanes = served.gateway.endpoints["counting"].environment.lanes
+        async with Agent(served.url()) as agent:
+            for _ in range(5):
+                await agent.modern("tools/call", {"name": "reset"})
+        for name in range(5):
+            async with Agent(f"{served.url()}?session={name}") as agent:
+                await agent.call("step", add=1)
+        assert len(lanes) == 0
+
+
+async def test_calls_that_come_during_a_cold_start_are_executed_in_order(server: ScriptedServer) -> None:
+    async with serving(environment_settings(server.url, lane_queue=100)) as served:
+        endpoint = served.gateway.endpoints["counting"]
+        caller = Caller(LATEST_HANDSHAKE, lane_name="one")
+
+        async def step(number: int) -> None:
+            await endpoint.kernel.answer(caller, "tools/call", {"name": "step", "arguments": {"add": 0, "number": number}})
+
+        tasks = []
+        for number in range(60):
+            tasks.append(asyncio.create_task(step(number)))
+            await asyncio.sleep(0)
+        await asyncio.gather(*tasks)
+        sent = [received.frame["data"]["number"] for received in server.requests if received.frame["type"] == "step"]
+        assert sent == sorted(sent) and len(sent) == 60
+
+
+@pytest.mark.parametrize("broken", ["\ud800", 2**64, float("nan")])
+async def test_what_json_cannot_carry_in_a_servers_schema_hides_no_tools(server: ScriptedServer, broken: Any) -> None:
+    action = {"type": "object", "properties": {"add": {"type": "integer", "default": broken, "description": "how many"}}}
+    server.pages["/schema"] = {"action": action, "observation": {"type": "object"}, "state": {"type": "object"}}
+    async with serving(environment_settings(server.url)) as served, Agent(served.url()) as agent:
+        await agent.initialize()
+        assert len((await agent.post("tools/list")).json()["result"]["tools"]) == 3
+
+
+async def test_a_session_plays_on_with_an_adopted_lane_when_its_own_has_ended(agent: Agent, served: Served) -> None:
+    await agent.initialize()
+    own = (await agent.call("reset"))["structuredContent"]["session_id"]
+    async with Agent(served.url()) as other:
+        await other.initialize()
+        handle = (await other.call("step", add=5))["structuredContent"]["session_id"]
+    lanes = served.gateway.endpoints["counting"].environment.lanes
+    lanes.discard(lanes.by_handle(own, "anonymous"))
+    assert (await agent.call("step", add=1, session_id=handle))["structuredContent"]["observation"]["count"] == 6
+    assert (await agent.call("step", add=1))["structuredContent"]["observation"]["count"] == 7
+
+
+@pytest.mark.parametrize("query", ["?session=%FF", "?session=%C3"])
+async def test_names_that_are_no_text_are_refused_and_not_taken_for_one_another(served: Served, query: str) -> None:
+    async with Agent(served.url() + query) as agent:
+        assert (await agent.post("tools/call", {"name": "reset"})).status_code == 400
+
+
+async def test_two_accept_headers_are_one_list(agent: Agent) -> None:
+    await agent.initialize()
+    headers = [*agent.headers.items(), ("accept", "application/json"), ("accept", "text/html")]
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": None}
+    assert (await agent.http.post(agent.url, json=body, headers=headers)).json()["result"] == {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from bisect import insort
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ REST_S = 0.25
 """How long a server rests that refused a session although, by our count, it has room."""
 LOG_LINES = 20
 """How many of a launched server's last lines go with an error about it."""
+RELEARN_S = 60.0
+"""How long a learnt capacity is believed: a server that runs elsewhere may have been restarted with more room."""
 SHORT_LIFE_S = 10.0
 """A server that dies within this time counts as a launch that failed."""
 WATCH_S = 0.5
@@ -44,9 +47,11 @@ class _Server:
     capacity: int | None = None
     rests_until: float = 0.0
     up_since: float = 0.0
+    learnt_at: float = math.inf
 
-    def view(self) -> ServerView:
-        return ServerView(self.key, self.running is not None, self.leased, self.capacity, self.rests_until)
+    def view(self, now: float) -> ServerView:
+        is_stale = now - self.learnt_at > RELEARN_S
+        return ServerView(self.key, self.running is not None, self.leased, None if is_stale else self.capacity, self.rests_until)
 
 
 @dataclass(eq=False, slots=True)
@@ -203,7 +208,7 @@ class Pool:
             return
         now = asyncio.get_running_loop().time()
         limits = Limits(self._max_servers(), self._expected, self._backoff.launches_from)
-        views = [server.view() for server in self._servers.values()]
+        views = [server.view(now) for server in self._servers.values()]
         for action in decide(views, len(self._waiters), limits, now):
             match action:
                 case Lease(server=key):
@@ -274,11 +279,11 @@ class Pool:
 
     def _forget_capacity(self, server: _Server) -> None:
         if self._settings.pool.sessions_per_server is None:
-            server.capacity = self._expected = None
+            server.capacity, server.learnt_at, self._expected = None, math.inf, None
 
     def _learn(self, server: _Server, refusal: CapacityReached) -> None:
         if refusal.max_sessions:  # a server that allows none is no server to learn from
-            server.capacity = refusal.max_sessions
+            server.capacity, server.learnt_at = refusal.max_sessions, asyncio.get_running_loop().time()
             if self._settings.pool.sessions_per_server is None:
                 self._expected = refusal.max_sessions
         if server.capacity is None or server.leased - 1 < server.capacity:  # without the one that was refused

@@ -29,6 +29,8 @@ class Environment:
         self.description: Description | None = None
         self._tools: ToolSet | None = None
         self._asking: asyncio.Task[ToolSet] | None = None
+        self._line = asyncio.Lock()
+        self._in_line = 0
 
     @property
     def name(self) -> str:
@@ -44,12 +46,21 @@ class Environment:
 
         Raises what launching or asking raises; a failure is not remembered, the next call asks again.
         """
-        if self._tools is not None:
+        if self._tools is not None and not self._in_line:
             return self._tools
+        # A fair lock: who comes while others still wait gets behind them, so that calls go on in the order in which they came.
+        self._in_line += 1
+        try:
+            async with self._line:
+                return self._tools or await self._shared_answer()
+        finally:
+            self._in_line -= 1
+
+    async def _shared_answer(self) -> ToolSet:
+        """Shielded: a caller who leaves does not end the question for the others."""
         if self._asking is None:
             self._asking = asyncio.create_task(self._ask(), name=f"question for the tools of {self.name}")
             self._asking.add_done_callback(self._asked)
-        # Shared, not locked: all who wait go on together and in order. Shielded: one who leaves does not end it for the others.
         asking = self._asking
         try:
             return await asyncio.shield(asking)

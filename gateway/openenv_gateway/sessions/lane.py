@@ -126,6 +126,8 @@ class Lane:
     async def _reset(self, data: Mapping[str, Any]) -> Outcome:
         if (answer := self._answered_late(data)) is not None:
             return answer
+        if self._wire.has_session and not self._wire.is_open:
+            self._lose("the connection broke")  # a reset starts anew in any case
         opened = not self._wire.has_session
         reply = await (self._open(data) if opened else self._start_anew(data))
         return self._outcome("reset", reply, notice=OVER_AT_ONCE if reply.done else None, opened=opened)

@@ -48,6 +48,7 @@ class StdioServer:
 
     def __init__(self, endpoint: Endpoint, stdin: BinaryIO, stdout: BinaryIO) -> None:
         self._endpoint, self._stdin = endpoint, stdin
+        self._stdout = stdout  # kept: a file that nobody holds closes its descriptor
         self._writer = LineWriter(stdout.fileno())
         self._session: McpSession = endpoint.sessions.new("process", LATEST_HANDSHAKE)
         self._session.is_process = True
