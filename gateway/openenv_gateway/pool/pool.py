@@ -50,8 +50,8 @@ class _Server:
     learnt_at: float = math.inf
 
     def view(self, now: float) -> ServerView:
-        is_stale = now - self.learnt_at > RELEARN_S
-        return ServerView(self.key, self.running is not None, self.leased, None if is_stale else self.capacity, self.rests_until)
+        capacity = None if now - self.learnt_at > RELEARN_S else self.capacity
+        return ServerView(self.key, self.running is not None, self.leased, capacity, self.rests_until)
 
 
 @dataclass(eq=False, slots=True)
