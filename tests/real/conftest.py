@@ -27,6 +27,15 @@ def arcades(venv_python: Callable[[str], Path]) -> Iterator[Callable[[str], Arca
         yield arcade
 
 
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory, venv_python: Callable[[str], Path]) -> Iterator[servers.Server]:
+    """A project as `openenv init` writes it, served at the root of its server, with room for one session."""
+    venv_python(venvs.OPENENV_0_10)
+    project = servers.generate(tmp_path_factory.mktemp("generated"))
+    with servers.launch_command(servers.app_command("server.app:app", project), project) as server:
+        yield server
+
+
 @pytest.fixture(scope="module", params=PACKAGES)
 def arcade(request: pytest.FixtureRequest, arcades: Callable[[str], Arcade]) -> Arcade:
     """The test runs once with each version of the framework."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from testkit import servers, venvs
+from testkit.arcade import Arcade
 
 from openenv_client.connection import Connection
 from openenv_client.discovery import describe, health
@@ -29,22 +30,20 @@ pytestmark = pytest.mark.real
 LONG = 20.0
 
 
-@pytest.fixture(scope="module", params=(venvs.OPENENV_0_10, venvs.OPENENV_CORE_0_3, venvs.OPENENV_CORE_0_2))
-def counter(request: pytest.FixtureRequest, venv_python: Callable[[str], Path]) -> Iterator[servers.Server]:
-    """A server with one session, as the framework's default is."""
-    venv_python(request.param)
-    with servers.launch("counter", request.param) as server:
-        yield server
+@pytest.fixture(scope="module")
+def counter(arcade: Arcade) -> str:
+    """The URL of a counter with one session, as the framework's default is."""
+    return arcade.url("solo")
 
 
 @pytest.fixture
-def newest(venv_python: Callable[[str], Path]) -> Path:
+def framework(venv_python: Callable[[str], Path]) -> Path:
     return venv_python(venvs.OPENENV_0_10)
 
 
 @asynccontextmanager
-async def connected(server: servers.Server, query: str = "") -> AsyncIterator[Connection]:
-    session = await Connection.open(server.base_url + query)
+async def connected(url: str) -> AsyncIterator[Connection]:
+    session = await Connection.open(url)
     try:
         yield session
     finally:
@@ -57,11 +56,11 @@ async def see(session: Connection, kind: Kind, data: dict[str, Any] | None = Non
     return reply.observation
 
 
-async def admitted(server: servers.Server) -> Connection:
+async def admitted(url: str) -> Connection:
     """The next session that the server grants; the slot of a closed one may take a moment to become free."""
     async with asyncio.timeout(LONG):
         while True:
-            session = await Connection.open(server.base_url)
+            session = await Connection.open(url)
             try:
                 await see(session, "reset")
             except CapacityReached:
@@ -70,14 +69,14 @@ async def admitted(server: servers.Server) -> Connection:
                 return session
 
 
-async def test_it_is_healthy_and_describes_itself(counter: servers.Server) -> None:
-    await health(counter.base_url)
-    description = await describe(counter.base_url)
+async def test_it_is_healthy_and_describes_itself(counter: str) -> None:
+    await health(counter)
+    description = await describe(counter)
     assert description.action["required"] == ["amount"]
     assert description.name
 
 
-async def test_a_full_server_refuses_every_further_session_and_says_how_many_it_has(counter: servers.Server) -> None:
+async def test_a_full_server_refuses_every_further_session_and_says_how_many_it_has(counter: str) -> None:
     async def knock() -> int | None:
         async with connected(counter) as session:
             with pytest.raises(CapacityReached) as refusal:
@@ -91,32 +90,31 @@ async def test_a_full_server_refuses_every_further_session_and_says_how_many_it_
     assert one_by_one + at_once == [1] * 140
 
 
-async def test_a_closed_session_makes_room_for_the_next_one(counter: servers.Server) -> None:
+async def test_a_closed_session_makes_room_for_the_next_one(counter: str) -> None:
     await (await admitted(counter)).close()
     for _ in range(50):
         await (await admitted(counter)).close()
 
 
-async def test_a_slow_step_is_collected_late_and_the_episode_goes_on(newest: Path) -> None:
-    with servers.launch("faulty") as server:
-        async with connected(server) as session:
-            await see(session, "reset")
-            with pytest.raises(ReplyTimeout):
-                await session.exchange("step", {"do": "sleep", "seconds": 1}, 0.2)
-            late = parse_reply(await session.collect(LONG))
-            assert isinstance(late, Observation) and late.observation["did"] == "sleep"
-            assert (await see(session, "step", {"do": "nothing"}))["did"] == "nothing"
+async def test_a_slow_step_is_collected_late_and_the_episode_goes_on(arcade: Arcade) -> None:
+    async with connected(arcade.url("faulty")) as session:
+        await see(session, "reset")
+        with pytest.raises(ReplyTimeout):
+            await session.exchange("step", {"do": "sleep", "seconds": 1}, 0.2)
+        late = parse_reply(await session.collect(LONG))
+        assert isinstance(late, Observation) and late.observation["did"] == "sleep"
+        assert (await see(session, "step", {"do": "nothing"}))["did"] == "nothing"
 
 
-async def test_a_server_that_dies_in_mid_step_loses_the_episode(newest: Path) -> None:
+async def test_a_server_that_dies_in_mid_step_loses_the_episode(framework: Path) -> None:
     with servers.launch("faulty") as server:
-        async with connected(server) as session:
+        async with connected(server.base_url) as session:
             await see(session, "reset")
             with pytest.raises(EpisodeLost, match="broke"):
                 await session.exchange("step", {"do": "exit"}, LONG)
 
 
-async def test_a_frozen_server_is_left_within_about_a_second(newest: Path) -> None:
+async def test_a_frozen_server_is_left_within_about_a_second(framework: Path) -> None:
     with servers.launch("faulty") as server:
         session = await Connection.open(server.base_url)
         await see(session, "reset")
@@ -127,26 +125,22 @@ async def test_a_frozen_server_is_left_within_about_a_second(newest: Path) -> No
         server.kill()
 
 
-async def test_a_broken_factory_is_described_without_a_name_and_refuses_sessions(newest: Path) -> None:
-    with servers.launch("faulty", env={"FAULT": "factory"}) as server:
-        description = await describe(server.base_url)
-        assert description.name is None and "do" in description.action["properties"]
-        async with connected(server) as session:
-            with pytest.raises(FactoryFailed, match="failed to create instance"):
-                await session.exchange("reset", None, LONG)
+async def test_a_broken_factory_is_described_without_a_name_and_refuses_sessions(arcade: Arcade) -> None:
+    description = await describe(arcade.url("factory"))
+    assert description.name is None and "do" in description.action["properties"]
+    async with connected(arcade.url("factory")) as session:
+        with pytest.raises(FactoryFailed, match="failed to create instance"):
+            await session.exchange("reset", None, LONG)
 
 
-async def test_an_unknown_session_to_attach_to_is_a_refusal(newest: Path) -> None:
-    with servers.launch("counter") as server:
-        async with connected(server, "?session_id=nobody") as session:
-            with pytest.raises(SessionRefused, match="Unknown session_id: nobody"):
-                await session.exchange("reset", None, LONG)
+async def test_an_unknown_session_to_attach_to_is_a_refusal(newest: Arcade) -> None:
+    async with connected(newest.url("counter") + "?session_id=nobody") as session:
+        with pytest.raises(SessionRefused, match="Unknown session_id: nobody"):
+            await session.exchange("reset", None, LONG)
 
 
-async def test_a_server_without_schema_or_websocket_is_named_as_such(newest: Path) -> None:
-    with servers.launch("faulty", env={"FAULT": "no_schema"}) as server:
-        with pytest.raises(NotAnEnvironment, match="it has no /schema"):
-            await describe(server.base_url)
-    with servers.launch("faulty", env={"FAULT": "no_ws"}) as server:
-        with pytest.raises(WebSocketRefused, match="HTTP 403"):
-            await Connection.open(server.base_url)
+async def test_a_server_without_schema_or_websocket_is_named_as_such(arcade: Arcade) -> None:
+    with pytest.raises(NotAnEnvironment, match="it has no /schema"):
+        await describe(arcade.url("no_schema"))
+    with pytest.raises(WebSocketRefused, match="HTTP 403"):
+        await Connection.open(arcade.url("no_ws"))

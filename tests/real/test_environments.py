@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +12,23 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 from PIL import Image
-from testkit import servers, venvs, wire
+from testkit import venvs, wire
+from testkit.arcade import PACKAGES, Arcade
 
 import openenv_gateway_schemas as schemas
 
 pytestmark = pytest.mark.real
 
-PACKAGES = (venvs.OPENENV_0_10, venvs.OPENENV_CORE_0_3, venvs.OPENENV_CORE_0_2)
 ENVIRONMENTS = ("counter", "shapes", "toolbox", "gallery", "faulty")
 
 REPLY = Draft202012Validator({"$ref": "#/$defs/reply", "$defs": schemas.load("ws_frame")["$defs"]})
 
 
 class Running:
-    """A server, and which environment and package it runs."""
+    """Where an environment is served, which one it is, and by which package."""
 
-    def __init__(self, environment: str, package: str, server: servers.Server) -> None:
-        self.environment, self.package, self.server = environment, package, server
+    def __init__(self, environment: str, package: str, base_url: str) -> None:
+        self.environment, self.package, self.base_url = environment, package, base_url
 
     @property
     def tells_metadata(self) -> bool:
@@ -46,7 +46,7 @@ class Running:
 
     async def play(self, *requests: tuple[str, dict[str, Any] | None]) -> list[Any]:
         """The replies to some requests in a session of their own, each of them a valid frame."""
-        async with wire.session(self.server.base_url) as session:
+        async with wire.session(self.base_url) as session:
             replies = [await session.ask(kind, data) for kind, data in requests]
         for reply in replies:
             REPLY.validate(reply)
@@ -58,11 +58,10 @@ class Running:
     params=[(environment, package) for environment in ENVIRONMENTS for package in PACKAGES],
     ids=lambda param: "-on-".join(param),
 )
-def running(request: pytest.FixtureRequest, venv_python: Callable[[str], Path]) -> Iterator[Running]:
+def running(request: pytest.FixtureRequest, arcades: Callable[[str], Arcade]) -> Running:
     environment, package = request.param
-    venv_python(package)
-    with servers.launch(environment, package, {"MAX_SESSIONS": "2"}) as server:
-        yield Running(environment, package, server)
+    with_room_for_two = {"counter": "duo"}.get(environment, environment)
+    return Running(environment, package, arcades(package).url(with_room_for_two))
 
 
 def only(*environments: str) -> pytest.MarkDecorator:
@@ -72,7 +71,7 @@ def only(*environments: str) -> pytest.MarkDecorator:
 
 
 def test_it_is_healthy_and_describes_itself(running: Running) -> None:
-    with httpx.Client(base_url=running.server.base_url, trust_env=False, timeout=10) as http:
+    with httpx.Client(base_url=running.base_url, trust_env=False, timeout=10) as http:
         health, schema, metadata = (http.get(path).json() for path in ("/health", "/schema", "/metadata"))
     assert health == {"status": "healthy"}
     assert schema.keys() - {"reset_observation"} == {"action", "observation", "state"}
@@ -116,7 +115,7 @@ async def test_the_counter_counts_to_its_target_with_the_rewards_of_its_rule(run
 
 @only("counter")
 async def test_two_sessions_of_one_server_keep_their_own_boards(running: Running) -> None:
-    async with wire.session(running.server.base_url) as red, wire.session(running.server.base_url) as blue:
+    async with wire.session(running.base_url) as red, wire.session(running.base_url) as blue:
         await red.ask("reset", {"label": "red"})
         await blue.ask("reset", {"label": "blue"})
         boards = []
@@ -127,10 +126,10 @@ async def test_two_sessions_of_one_server_keep_their_own_boards(running: Running
 
 @only("counter")
 async def test_a_session_beyond_the_capacity_is_accepted_told_so_and_closed(running: Running) -> None:
-    async with wire.session(running.server.base_url) as first, wire.session(running.server.base_url) as second:
+    async with wire.session(running.base_url) as first, wire.session(running.base_url) as second:
         await first.ask("reset")
         await second.ask("reset")
-        async with wire.session(running.server.base_url) as third:
+        async with wire.session(running.base_url) as third:
             refusal = await third.receive()
             await asyncio.wait_for(third.socket.wait_closed(), 10)
     REPLY.validate(refusal)
@@ -150,7 +149,7 @@ async def test_a_union_action_takes_each_of_its_variants(running: Running) -> No
 
 @only("shapes")
 def test_a_union_action_is_published_as_one_of_several_objects_told_apart_by_a_field(running: Running) -> None:
-    action = httpx.get(f"{running.server.base_url}/schema", trust_env=False, timeout=10).json()["action"]
+    action = httpx.get(f"{running.base_url}/schema", trust_env=False, timeout=10).json()["action"]
     assert action["discriminator"]["propertyName"] == "kind"
     assert [variant["$ref"] for variant in action["oneOf"]] == [
         "#/$defs/DrawCircle", "#/$defs/DrawRectangle", "#/$defs/Finish",

@@ -9,6 +9,7 @@ import httpx
 import pytest
 import websockets
 from testkit import servers, venvs, wire
+from testkit.arcade import Arcade
 
 pytestmark = pytest.mark.real
 
@@ -36,35 +37,31 @@ async def test_a_broken_factory_leaves_health_and_schema_fine_and_refuses_every_
     }
 
 
-async def test_a_reset_that_fails_is_an_error_frame_and_the_session_goes_on() -> None:
-    with servers.launch("faulty", env={"FAULT": "reset_raises"}) as server:
-        async with wire.session(server.base_url) as session:
-            reset, step = await session.ask("reset"), await session.ask("step", {"do": "nothing"})
+async def test_a_reset_that_fails_is_an_error_frame_and_the_session_goes_on(newest: Arcade) -> None:
+    async with wire.session(newest.url("reset_raises")) as session:
+        reset, step = await session.ask("reset"), await session.ask("step", {"do": "nothing"})
     assert reset == {"type": "error", "data": {"message": "no level today", "code": "EXECUTION_ERROR"}}
     assert step["type"] == "observation"
 
 
-async def test_a_reset_may_fail_in_metadata_alone() -> None:
-    with servers.launch("faulty", env={"FAULT": "reset_error"}) as server:
-        async with wire.session(server.base_url) as session:
-            reset = await session.ask("reset")
+async def test_a_reset_may_fail_in_metadata_alone(newest: Arcade) -> None:
+    async with wire.session(newest.url("reset_error")) as session:
+        reset = await session.ask("reset")
     assert reset["data"]["done"] is True
     assert reset["data"]["metadata"] == {"status": "error", "error": "LEVEL_KEY is not set"}
 
 
-async def test_a_server_may_have_no_schema_and_still_play() -> None:
-    with servers.launch("faulty", env={"FAULT": "no_schema"}) as server:
-        async with wire.session(server.base_url) as session:
-            reset = await session.ask("reset")
-        assert get(server, "/schema") == 404
+async def test_a_server_may_have_no_schema_and_still_play(newest: Arcade) -> None:
+    async with wire.session(newest.url("no_schema")) as session:
+        reset = await session.ask("reset")
+    assert get(newest.server, "/no_schema/schema") == 404
     assert reset["data"]["observation"]["did"] == "reset"
 
 
-async def test_a_server_may_refuse_the_handshake() -> None:
-    with servers.launch("faulty", env={"FAULT": "no_ws"}) as server:
-        with pytest.raises(websockets.InvalidStatus) as refusal:
-            async with wire.session(server.base_url):
-                pytest.fail("the handshake was accepted")
+async def test_a_server_may_refuse_the_handshake(newest: Arcade) -> None:
+    with pytest.raises(websockets.InvalidStatus) as refusal:
+        async with wire.session(newest.url("no_ws")):
+            pytest.fail("the handshake was accepted")
     assert refusal.value.response.status_code == 403
 
 
@@ -88,12 +85,11 @@ async def test_a_frozen_process_answers_nothing_and_is_ended_all_the_same() -> N
     assert server.poll() == -9
 
 
-async def test_a_slow_step_answers_late_and_in_order() -> None:
-    with servers.launch("faulty") as server:
-        async with wire.session(server.base_url) as session:
-            with pytest.raises(TimeoutError):
-                await session.ask("step", {"do": "sleep", "seconds": 1}, timeout_s=0.2)
-            late, next_reply = await session.receive(), await session.ask("step", {"do": "nothing"})
+async def test_a_slow_step_answers_late_and_in_order(arcade: Arcade) -> None:
+    async with wire.session(arcade.url("faulty")) as session:
+        with pytest.raises(TimeoutError):
+            await session.ask("step", {"do": "sleep", "seconds": 1}, timeout_s=0.2)
+        late, next_reply = await session.receive(), await session.ask("step", {"do": "nothing"})
     assert [reply["data"]["observation"]["did"] for reply in (late, next_reply)] == ["sleep", "nothing"]
 
 

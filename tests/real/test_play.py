@@ -8,14 +8,13 @@ from __future__ import annotations
 import base64
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
-from testkit import agents, servers, venvs, wire
+from testkit import agents, servers, wire
 from testkit.agents import Agent, connected
 from testkit.arcade import Arcade
 from testkit.host_rules import broken_rules
@@ -268,15 +267,6 @@ async def test_every_revision_is_spoken_and_every_message_is_valid_in_it(newest:
 # --- other servers ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def generated(tmp_path_factory: pytest.TempPathFactory, venv_python: Callable[[str], Path]) -> Iterator[servers.Server]:
-    """A project as `openenv init` writes it, served at the root of its server."""
-    venv_python(venvs.OPENENV_0_10)
-    project = servers.generate(tmp_path_factory.mktemp("generated"))
-    with servers.launch_command(servers.app_command("server.app:app", project), project, {"MAX_SESSIONS": "1"}) as server:
-        yield server
-
-
 async def test_the_environment_that_openenv_init_generates_is_played_by_every_client(generated: servers.Server) -> None:
     async with wire.session(generated.base_url) as session:
         replies = [await session.ask("reset"), *[await session.ask("step", {"message": text}) for text in ("hi", "there")]]
@@ -288,11 +278,9 @@ async def test_the_environment_that_openenv_init_generates_is_played_by_every_cl
             assert [(result["observation"], result["reward"], result["done"]) for result in results] == expected
 
 
-async def test_variants_without_a_discriminator_are_told_apart_by_their_fields(venv_python: Callable[[str], Path]) -> None:
-    venv_python(venvs.OPENENV_0_10)
-    env = {"SHAPES_UNION": "plain"}
-    with servers.launch("shapes", env=env) as server, watching(f"shapes={server.base_url}") as watched:
-        async with connected(agents.MCP_2_AUTO, watched.url("shapes")) as agent:
+async def test_variants_without_a_discriminator_are_told_apart_by_their_fields(newest: Arcade) -> None:
+    with watching(newest.spec("plain_shapes")) as watched:
+        async with connected(agents.MCP_2_AUTO, watched.url("plain_shapes")) as agent:
             assert [name for name in await agent.tools() if name.startswith("step")] == ["step_paint", "step_erase"]
             await agent.reset()
             assert (await agent.play("step_paint", colour="red"))["observation"]["shapes"] == ["paint red"]

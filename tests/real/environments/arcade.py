@@ -31,6 +31,7 @@ app = Starlette(
         Mount("/duo", serve(counter.CounterEnvironment, counter.CounterAction, counter.CounterObservation, sessions=2)),
         Mount("/solo", serve(counter.CounterEnvironment, counter.CounterAction, counter.CounterObservation, sessions=1)),
         Mount("/shapes", shapes.app),
+        Mount("/plain_shapes", shapes.plain_app),
         Mount("/toolbox", toolbox.app),
         Mount("/gallery", gallery.app),
         Mount("/faulty", faulty.app),

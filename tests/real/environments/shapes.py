@@ -1,13 +1,12 @@
 """Draw shapes: an action that is a union of variants at the top level.
 
 The framework asks an action class for `model_validate` and `model_json_schema` only, so a pydantic RootModel over a union
-serves as one. SHAPES_UNION=plain leaves the discriminator out: variants are then told apart by their fields.
+serves as one. `plain_app` leaves the discriminator out: its variants are told apart by their fields.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from typing import Annotated, Any, Literal
 
 from framework import serve
@@ -107,5 +106,5 @@ class ShapesEnvironment(Environment):
         return ShapesObservation(shapes=names, area=area, reward=reward, done=done)
 
 
-PLAIN = os.environ.get("SHAPES_UNION") == "plain"
-app = serve(ShapesEnvironment, PlainShapesAction if PLAIN else ShapesAction, ShapesObservation)
+app = serve(ShapesEnvironment, ShapesAction, ShapesObservation)
+plain_app = serve(ShapesEnvironment, PlainShapesAction, ShapesObservation)
