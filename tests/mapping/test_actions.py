@@ -86,6 +86,11 @@ def test_an_error_says_where_what_was_expected_what_came_and_what_would_pass() -
     )
 
 
+def test_an_error_about_an_unknown_argument_names_those_that_are_advertised() -> None:
+    message = refusal(recorded("connect4_env").find("step"), {"column": 1, "row": 2, "why": 3})
+    assert 'expected only known properties: column, got ["row", "why"] (array)' in message
+
+
 def test_an_error_shows_at_most_the_beginning_of_what_came() -> None:
     message = refusal(recorded("connect4_env").find("step"), {"column": "x" * 100_000})
     assert len(message) < 1000

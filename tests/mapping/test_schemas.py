@@ -295,16 +295,19 @@ def _closed(schema: Any) -> Any:
 
 def _as_advertised(value: JsonObject, schema: JsonObject, contract: Contract) -> JsonObject:
     """The value under the advertised names, at every level of the schema."""
-    return _renamed(value, schema, Alternatives(read_document(schema, "a test")))  # type: ignore[no-any-return]
+    return _renamed(value, schema, Alternatives(read_document(schema, "a test")), schema["$defs"])  # type: ignore[no-any-return]
 
 
-def _renamed(value: Any, schema: Any, alternatives: Alternatives) -> Any:
+def _renamed(value: Any, schema: Any, alternatives: Alternatives, definitions: JsonObject) -> Any:
     for form in alternatives.of(schema):
+        if not Draft202012Validator({**form.keywords, "$defs": definitions}).is_valid(value):
+            continue
         if isinstance(value, dict) and form.type == "object":
             shape = shape_of(form.keywords)
             shown = {original: name for name, original in shape.names.items()}
-            children = {key: _renamed(item, shape.properties.get(key, True), alternatives) for key, item in value.items()}
+            found = ((key, item, shape.properties.get(key, True)) for key, item in value.items())
+            children = {key: _renamed(item, child, alternatives, definitions) for key, item, child in found}
             return {shown.get(key, key): item for key, item in children.items()}
         if isinstance(value, list) and form.type == "array":
-            return [_renamed(item, form.keywords.get("items", True), alternatives) for item in value]
+            return [_renamed(item, form.keywords.get("items", True), alternatives, definitions) for item in value]
     return value

@@ -57,7 +57,7 @@ class Contract:
         advertised = advertise(document, alternatives, self.keywords, noun)
         self.advertised = advertised.schema
         self._translates = advertised.translates
-        self._check = validator.check(schema)
+        self._check = validator.check(schema, self._unlisted)
         self._fitter = Fitter(alternatives, validator)
         self._examples = Examples(alternatives, validator)
 

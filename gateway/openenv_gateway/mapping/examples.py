@@ -60,7 +60,7 @@ class Examples:
             return self.object(form.keywords, level=level)
         check = self._validator.check(form.keywords)
         for candidate in self._candidates(form, level):
-            if check(candidate, Budget()) is None:
+            if check.accepts(candidate, Budget()):
                 return candidate
         raise NoExample
 

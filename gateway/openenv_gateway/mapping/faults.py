@@ -6,16 +6,15 @@ Schemas come from environments and values from agents: neither may make a call h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from openenv_gateway.mapping.equality import type_of
 
 WORK = 2_000_000
-"""What one call may spend: a unit is the cost of one item of an array, some 0.2 µs, so that a call ends within a second."""
+"""What one call may spend: a unit is the cost of one item of an array, at most 0.2 µs, so that a call ends within a second."""
 BRANCH_WORK = 20
-"""What following a reference, or one branch of a union, costs."""
+"""What reading a value as one form of its schema, or compiling one schema, costs at least."""
 
 MAX_SHOWN = 200
 """Characters of a value that an error shows."""
@@ -58,8 +57,19 @@ class Fault:
         return shortened(text.removeprefix("."))
 
 
-Check = Callable[[Any, Budget], Fault | None]
-"""None if the value satisfies the schema that the check was made of. Raises TooMuchWork."""
+_NOUNS = {"array": "an array", "object": "an object", "integer": "an integer", "null": "null"}
+
+
+def noun(name: str) -> str:
+    """A type with its article: `an integer`, `a string`."""
+    return _NOUNS.get(name, f"a {name}")
+
+
+def values(listed: list[Any]) -> str:
+    """The values of an enum as words, cut to a readable length."""
+    texts = [json.dumps(value, ensure_ascii=False) for value in listed]
+    text = shortened(", ".join(texts), 400)
+    return text if len(texts) == 1 else f"one of {text}"
 
 
 def shown(value: Any) -> str:

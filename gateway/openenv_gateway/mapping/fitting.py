@@ -70,7 +70,7 @@ class Fitter:
             result, certain = self._form(form, value, budget)
         except Unfit:
             return None
-        return None if self._validator.check(form.keywords)(result, budget) else (result, certain)
+        return (result, certain) if self._validator.check(form.keywords).accepts(result, budget) else None
 
     def _form(self, form: Alternative, value: Any, budget: Budget) -> tuple[Any, bool]:
         if isinstance(value, str) and form.type != "string":

@@ -6,8 +6,10 @@ finite and well formed: whoever walks it later need not look again.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 from urllib.parse import unquote
 
@@ -23,14 +25,15 @@ MAX_SCHEMAS = 5_000
 
 TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 
-_ONE = frozenset({"additionalProperties", "propertyNames", "contains", "not", "if", "then", "else"})
+_ONE = frozenset({"additionalProperties", "additionalItems", "propertyNames", "contains", "not", "if", "then", "else"})
 _LIST = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
 _MAP = frozenset({"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"})
+_EXCLUSIVE = ("exclusiveMinimum", "exclusiveMaximum")  # true or false in draft 4
 _ELSEWHERE = frozenset({"$dynamicRef", "$recursiveRef"})
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float)  # a bool is draft 4's exclusiveMinimum
+    return isinstance(value, int | float) and not isinstance(value, bool) and (isinstance(value, int) or isfinite(value))
 
 
 def _text(value: object) -> bool:
@@ -51,7 +54,7 @@ def _types(value: object) -> bool:
 
 
 def _count(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int | float) and _number(value) and value >= 0 and value % 1 == 0
 
 
 _SHAPES: dict[str, tuple[Callable[[object], bool], str]] = {
@@ -60,10 +63,11 @@ _SHAPES: dict[str, tuple[Callable[[object], bool], str]] = {
     "enum": (lambda value: isinstance(value, list), "a list"),
     "dependentRequired": (_names, "lists of names"),
     **{name: (_text, "a text") for name in ("title", "description", "pattern", "$ref", "format")},
-    **{name: (_number, "a number") for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")},
-    "multipleOf": (lambda value: _count(value) and value != 0, "a number above 0"),
+    **{name: (_number, "a number") for name in ("minimum", "maximum")},
+    **{name: (lambda value: isinstance(value, bool) or _number(value), "a number") for name in _EXCLUSIVE},
+    "multipleOf": (lambda value: isinstance(value, int | float) and _number(value) and value > 0, "a number above 0"),
     **{
-        f"{end}{what}": (_count, "a number from 0 on")
+        f"{end}{what}": (_count, "a whole number from 0 on")
         for end in ("min", "max")
         for what in ("Length", "Items", "Properties", "Contains")
     },
@@ -106,6 +110,7 @@ def read_document(schema: object, name: str) -> Document:
     if not isinstance(schema, dict):
         raise UnusableSchema(f"The schema of {name} cannot be used: it is {type(schema).__name__}, not an object")
     document = Document(schema, name)
+    _check_json(document)
     waiting: list[tuple[object, str, int]] = [(schema, "#", 0)]
     seen: set[int] = set()
     while waiting:
@@ -121,6 +126,13 @@ def read_document(schema: object, name: str) -> Document:
         if len(seen) > MAX_SCHEMAS:
             raise document.unusable(f"it has more than {MAX_SCHEMAS} parts")
     return document
+
+
+def _check_json(document: Document) -> None:
+    try:
+        json.dumps(document.root, ensure_ascii=False).encode()
+    except (ValueError, TypeError, RecursionError) as error:
+        raise document.unusable(f"it is not JSON, or is nested too deeply ({error})") from None
 
 
 def _check_shape(document: Document, node: JsonObject, place: str) -> None:

@@ -18,7 +18,7 @@ from openenv_client.frames import JsonObject
 from openenv_gateway.mapping.alternatives import Alternative, Alternatives
 from openenv_gateway.mapping.docstrings import split_docstring
 from openenv_gateway.mapping.equality import identity
-from openenv_gateway.mapping.patterns import read_pattern
+from openenv_gateway.mapping.patterns import is_portable
 from openenv_gateway.mapping.references import Document, Schema
 from openenv_gateway.mapping.shapes import Shape, shape_of
 from openenv_gateway.mapping.wording import default_of, described, inherited_description, kind_of
@@ -141,8 +141,7 @@ class _Rewriter:
         shown |= {key: keywords[key] for key in _LIMITS.get(form.type, ()) if key in keywords and not _is_flag(keywords[key])}
         if "enum" in keywords and form.type in _ENUMERABLE:
             shown["enum"] = keywords["enum"]
-        pattern = read_pattern(keywords["pattern"]) if "pattern" in keywords else None
-        if pattern is not None and pattern.portable:
+        if "pattern" in keywords and is_portable(keywords["pattern"]):
             shown["pattern"] = keywords["pattern"]
         if form.type == "array":
             shown["items"] = self._items(keywords, path) or self._any_item(path)

@@ -1,36 +1,88 @@
-"""A JSON Schema as a check, compiled once: fast on good values, bounded on hostile ones, telling on bad ones. Pure.
+"""A JSON Schema as a check: the library `jsonschema-rs` decides, this file bounds its work and says what it found. Pure.
 
-Written for the hot path: an ordinary action is checked in about a microsecond and the gateway need not load a general
-validator when it starts. The tests hold it against one (`jsonschema`) on generated schemas and values.
+What the library gets is one self-contained schema (`standalone`); it never resolves a reference elsewhere and has no way to
+fetch one. It is compiled, and the library loaded, when a check is first used, so that the gateway need not wait for either
+when it starts; what can be wrong with a schema has been found by then (`read_document`, `Work`).
+
+Native code cannot be interrupted, so before it runs, the most that it can have to do is counted (`work`) and paid for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Collection
+from operator import mul
+from typing import TYPE_CHECKING, Any
 
-from openenv_client.frames import JsonObject
-from openenv_gateway.mapping import applicators, combinators
-from openenv_gateway.mapping.applicators import Compile
-from openenv_gateway.mapping.assertions import ASSERTIONS
-from openenv_gateway.mapping.faults import BRANCH_WORK, Budget, Check, Fault
+from openenv_gateway.mapping.faults import BRANCH_WORK, Budget, Fault
 from openenv_gateway.mapping.references import Document, Schema
+from openenv_gateway.mapping.standalone import Rewriter, compiled
+from openenv_gateway.mapping.telling import first_fault
+from openenv_gateway.mapping.work import Work, measured
 
-_APPLICATORS: dict[tuple[str, ...], Callable[[JsonObject, Compile], Check]] = {
-    ("required",): applicators.required,
-    ("properties", "patternProperties", "additionalProperties"): applicators.members,
-    ("propertyNames",): applicators.property_names,
-    ("dependentRequired",): applicators.dependent_required,
-    ("dependentSchemas",): applicators.dependent_schemas,
-    ("prefixItems", "items"): applicators.elements,
-    ("contains",): applicators.contains,
-    ("uniqueItems",): applicators.unique,
-    ("allOf",): combinators.all_of,
-    ("anyOf",): combinators.any_of,
-    ("oneOf",): combinators.one_of,
-    ("not",): combinators.negation,
-    ("if",): combinators.condition,
-}
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+MAX_TOLD = 20_000
+"""The work of a check up to which it says what is wrong, and where. Errors of nested unions hold one another: each costs the
+library a hundred times what finding it does."""
+
+_UNTOLD = "what the schema describes (too large, or too deep in unions, to say where it differs)"
+_NOT_JSON = "only text of whole Unicode characters"
+
+
+class Check:
+    """Whether values satisfy one schema. Both ways to ask raise TooMuchWork if the answer could take too long, and
+    UnusableSchema if the library refuses what `read_document` found well formed, which no schema known to us makes it do."""
+
+    def __init__(self, document: Document, schema: Schema, rewriter: Rewriter, work: Work, hidden: Collection[str]) -> None:
+        self._document = document
+        self._schema = schema
+        self._rewriter = rewriter
+        self._work = work
+        self._hidden = hidden
+        self._weights = [work.weight(schema, 0)]
+        self._standalone: Schema = True
+        self._compiled: jsonschema_rs.Validator | None = None
+
+    def __call__(self, value: Any, budget: Budget) -> Fault | None:
+        """None if the value satisfies the schema, else the first thing that is wrong with it."""
+        cost = self._pay(value, budget)
+        validator = self._ready(budget)
+        try:
+            if validator.is_valid(value):
+                return None
+            if cost > MAX_TOLD:
+                return Fault(_UNTOLD, value)
+            return first_fault(list(validator.iter_errors(value)), self._standalone, value, self._hidden)
+        except ValueError:
+            return Fault(_NOT_JSON, value)
+
+    def accepts(self, value: Any, budget: Budget) -> bool:
+        """Whether the value satisfies the schema, for those who need not know why."""
+        self._pay(value, budget)
+        validator = self._ready(budget)
+        try:
+            return validator.is_valid(value)
+        except ValueError:
+            return False
+
+    def _pay(self, value: Any, budget: Budget) -> int:
+        levels, weights = measured(value), self._weights
+        while len(weights) < len(levels):
+            weights.append(self._work.weight(self._schema, len(weights)))
+        cost: int = sum(map(mul, levels, weights))
+        budget.spend(cost)
+        return cost
+
+    def _ready(self, budget: Budget) -> jsonschema_rs.Validator:
+        if self._compiled is None:
+            self._standalone, parts = self._rewriter.standalone(self._schema)
+            budget.spend(BRANCH_WORK * parts)
+            try:
+                self._compiled = compiled(self._standalone)
+            except ValueError as error:
+                raise self._document.unusable(f"the validator does not take it: {error}") from None
+        return self._compiled
 
 
 class Validator:
@@ -38,55 +90,15 @@ class Validator:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._checks: dict[int, Check] = {}
-        self._pinned: list[JsonObject] = []  # `_checks` goes by identity, so what it knows must live as long
+        self._rewriter = Rewriter(document)
+        self._work = Work(document)
+        self._checks: dict[tuple[int, frozenset[str]], Check] = {}  # by identity: a check keeps its schema alive
 
-    def check(self, schema: Schema) -> Check:
-        """The check that `schema`, a part of the document or built from its parts, amounts to."""
-        if isinstance(schema, bool):
-            return _accept if schema else _refuse
-        known = self._checks.get(id(schema))
+    def check(self, schema: Schema, hidden: frozenset[str] = frozenset()) -> Check:
+        """The check that `schema`, a part of the document or built from its parts, amounts to. Its faults never name the
+        `hidden` properties as known ones of the whole value. Raises UnusableSchema if the schema refers to itself without end.
+        """
+        known = self._checks.get((id(schema), hidden))
         if known is None:
-            known = _all([*self._assertions(schema), *self._applicators(schema)])
-            self._checks[id(schema)] = known
-            self._pinned.append(schema)
+            known = self._checks[id(schema), hidden] = Check(self._document, schema, self._rewriter, self._work, hidden)
         return known
-
-    def _assertions(self, schema: JsonObject) -> list[Check]:
-        made = (make(schema[keyword]) for keyword, make in ASSERTIONS.items() if keyword in schema)
-        return [check for check in made if check is not None]
-
-    def _applicators(self, schema: JsonObject) -> list[Check]:
-        checks = [make(schema, self.check) for keywords, make in _APPLICATORS.items() if any(key in schema for key in keywords)]
-        return [self._reference(schema["$ref"]), *checks] if "$ref" in schema else checks
-
-    def _reference(self, reference: str) -> Check:
-        target = self._document.follow(reference)
-
-        def check(value: Any, budget: Budget) -> Fault | None:
-            budget.spend(BRANCH_WORK)
-            return self.check(target)(value, budget)  # compiled when first used: definitions may be recursive
-
-        return check
-
-
-def _accept(value: Any, budget: Budget) -> Fault | None:
-    return None
-
-
-def _refuse(value: Any, budget: Budget) -> Fault | None:
-    return Fault("nothing: no value is allowed here", value)
-
-
-def _all(checks: list[Check]) -> Check:
-    if len(checks) <= 1:
-        return checks[0] if checks else _accept
-
-    def check(value: Any, budget: Budget) -> Fault | None:
-        for one in checks:
-            fault = one(value, budget)
-            if fault is not None:
-                return fault
-        return None
-
-    return check

@@ -8,8 +8,7 @@ from typing import Any
 
 from openenv_client.frames import JsonObject
 from openenv_gateway.mapping.alternatives import Alternative, Alternatives
-from openenv_gateway.mapping.assertions import noun, values
-from openenv_gateway.mapping.faults import shortened
+from openenv_gateway.mapping.faults import noun, shortened, values
 from openenv_gateway.mapping.naming import sentence_of
 from openenv_gateway.mapping.references import Schema
 

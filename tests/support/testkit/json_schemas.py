@@ -114,7 +114,7 @@ _WILD: dict[str, Any] = {
     "enum": lambda below: st.lists(VALUES, max_size=3),
     "const": lambda below: VALUES,
     **{name: (lambda below: NUMBERS) for name in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")},
-    "multipleOf": lambda below: st.sampled_from([1, 2, 0.5, 1e-9]),
+    "multipleOf": lambda below: st.sampled_from([1, 2, 0.5, 0.25]),  # `jsonschema` reads fractions as binary, not as decimal
     **{f"{end}{what}": (lambda below: _SIZES) for end in ("min", "max") for what in ("Length", "Items", "Properties")},
     "pattern": lambda below: st.sampled_from(["^a", "[0-9]+$", "^(up|down)?$"]),
     "properties": lambda below: st.dictionaries(NAMES, below, max_size=2),
