@@ -107,7 +107,7 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
         ("finished late",),
         {"action": ACTION},
     ),
-    gateway.CallCancelled: (lambda: gateway.CallCancelled("The caller gave up."), ("gave up",), {"action": ACTION}),
+    gateway.StillOpening: (lambda: gateway.StillOpening("An earlier call is still opening."), ("still opening",), {}),
     gateway.LaneBusy: (lambda: gateway.LaneBusy("16 calls wait."), ("16 calls wait.",), {"retry_after_s": 1.0}),
     gateway.QueueTimeout: (
         lambda: gateway.QueueTimeout("No session became free within 60 s.", retry_after_s=7.5),

@@ -86,7 +86,7 @@ class Agent:
 
     async def modern(self, method: str, params: dict[str, Any] | None = None, /, **headers: str | None) -> httpx.Response:
         """One request of revision 2026-07-28."""
-        params = {**(params or {}), "_meta": META}
+        params = {**(params or {}), "_meta": {**META, **(params or {}).get("_meta", {})}}
         named = {"mcp_name": params["name"]} if method == "tools/call" else {}
         routing: dict[str, str | None] = {"mcp_protocol_version": MODERN, "mcp_method": method, **named, **headers}
         return await self.post(method, params, **routing)
@@ -166,9 +166,13 @@ async def test_sessions_unknown_missing_and_ended(agent: Agent) -> None:
 
 
 async def test_get_and_head_are_told_what_is_served_and_make_no_session(agent: Agent, served: Served) -> None:
-    for method in ("GET", "HEAD", "PUT"):
+    for method in ("HEAD", "PUT", "OPTIONS"):
         response = await agent.http.request(method, agent.url)
-        assert (response.status_code, response.headers["allow"]) == (405, "POST, DELETE")
+        assert (response.status_code, response.headers["allow"]) == (405, "POST, GET, DELETE")
+    for method in ("GET", "DELETE"):
+        response = await agent.http.request(method, agent.url, headers={"mcp-protocol-version": MODERN})
+        assert (response.status_code, response.headers["allow"]) == (405, "POST")
+        assert (await agent.http.request(method, agent.url)).status_code == 400
     assert len(served.gateway.endpoints["counting"].sessions) == 0
 
 
@@ -386,7 +390,8 @@ async def test_exposure_agent_shows_observe_and_no_control(server: ScriptedServe
     ("content", "headers", "status", "words"),
     [
         (b"{nope", {}, 400, "not JSON"),
-        (b"[]", {}, 400, "one JSON object"),
+        (b"[]", {}, 400, "send one message"),
+        (b"5", {}, 400, "one JSON object"),
         (b"{}", {}, 400, "jsonrpc"),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', {"content-type": "text/plain"}, 415, "application/json"),
         (b'{"jsonrpc":"2.0","id":1,"method":"ping"}', {"accept": "text/html"}, 406, "Accept"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from openenv_gateway.errors import HandleRequired
 from openenv_gateway.mapping.tools import Handles, ToolKind
+from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.revisions import Revision
 from openenv_gateway.mcp.sessions import McpSession
 from openenv_gateway.sessions.environment import Environment
@@ -16,24 +16,20 @@ from openenv_gateway.sessions.phases import Phase
 ANONYMOUS = "anonymous"
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class Caller:
     """One request's caller.
 
     `session`: the MCP session of the handshake era (also one stdio process); `lane_name`: NAME of `?session=NAME`;
-    neither: revision 2026-07-28, where the lane is named by a handle in the arguments. `gone`: whether the client has left by
-    now, so that an answer would not reach it.
+    neither: revision 2026-07-28, where the lane is named by a handle in the arguments. `request`: the running request
+    that this is, None where nobody can cancel it or listen to it.
     """
 
     revision: Revision
     principal: str = ANONYMOUS
     session: McpSession | None = None
     lane_name: str | None = None
-    gone: Callable[[], bool] = _never
+    request: InFlight | None = None
 
     @property
     def handles(self) -> Handles:

@@ -14,6 +14,7 @@ from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.mapping.results import Notes, call_result, observation_result, state_result
 from openenv_gateway.mapping.tools import Tool, ToolKind
 from openenv_gateway.mcp.caller import Caller, lane_of
+from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import INVALID_PARAMS, RpcError
 from openenv_gateway.sessions.environment import Environment
 from openenv_gateway.sessions.lane import Lane
@@ -55,8 +56,13 @@ async def call_tool(environment: Environment, caller: Caller, params: JsonObject
 async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane, request: Request) -> JsonObject:
     late: Late | None = None
     timeout_s = environment.settings.timeouts.tools.get(tool.name)
+    running = caller.request or InFlight()
+    running.doing = lane.doing
+    running.log("debug", f"{tool.name}: the arguments fit; it becomes a {request.kind}")
+    running.log("info", f"{tool.name}: called on {lane!r}")
     try:
-        outcome = await lane.call(request, tool.name, timeout_s, caller.gone)
+        outcome = await lane.call(request, tool.name, timeout_s, running.gone)
+        running.log("info", f"{tool.name}: answered, now {lane!r}")
         return _result(environment.settings.mapping, tool, lane, request, outcome)
     except ActionLate as caught:
         failure, late = failure_of(caught), caught.late
@@ -65,6 +71,7 @@ async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane
     except Exception as caught:
         log.exception("tools/call %s on %s failed", tool.name, environment.name)
         failure = failure_of(caught, action=request.data)
+    running.log("warning", f"{tool.name}: {failure.code}")
     notes = Notes(
         late=late.as_note() if late is not None else None,
         episode=lane.episode,

@@ -1,20 +1,55 @@
-"""One running request: who may cancel it, and whether its client still listens."""
+"""One running request: who may cancel it, whether its client still listens, and what it is told meanwhile."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from typing import Any
+
+from openenv_client.frames import JsonObject
+from openenv_gateway.mcp.jsonrpc import notification_message
+
+LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
+"""Log levels of MCP (those of RFC 5424), the least urgent first."""
+LOG_LEVEL_KEY = "io.modelcontextprotocol/logLevel"
+
+
+FIRST_TICKS_S = (0.25, 0.3, 0.3, 0.4, 1.0, 2.0)
+LATER_TICK_S = 5.0
+
+
+def ticks() -> Iterator[float]:
+    """The pauses before the signs of life of a call that lasts: soon at first, then every LATER_TICK_S (hosts cut calls of
+    which they hear nothing for a minute)."""
+    return chain(FIRST_TICKS_S, repeat(LATER_TICK_S))
+
+
+def _starting() -> str:
+    return "starting"
 
 
 class InFlight:
-    """Belongs to the task that made it, which carries the request out."""
+    """Belongs to the task that made it, which carries the request out.
 
-    def __init__(self) -> None:
+    `progress_token`: the client's, None if it wants no progress; `log_level`: the least urgent level that it wants to see, None
+    for none. `doing` says in a few words what the request waits for. `outbox` holds notifications that are not sent yet.
+    """
+
+    def __init__(self, params: JsonObject | None = None, log_level: str | None = None) -> None:
         task: asyncio.Task[Any] | None = asyncio.current_task()
         assert task is not None, "requests are carried out by tasks"
         self._task = task
         self._cancelled = False
         self._gone = False
+        self._ticks = 0
+        meta = params.get("_meta") if params else None
+        given: JsonObject = meta if isinstance(meta, dict) else {}
+        token = given.get("progressToken")
+        self.progress_token = token if isinstance(token, str | int) and not isinstance(token, bool) else None
+        self.log_level = given.get(LOG_LEVEL_KEY, log_level)
+        self.doing: Callable[[], str] = _starting
+        self.outbox: list[bytes] = []
 
     def cancel(self) -> bool:
         """The client gave the call up. Returns False when it has ended already."""
@@ -36,3 +71,17 @@ class InFlight:
             return False
         self._task.uncancel()
         return True
+
+    def progress(self) -> None:
+        """Put a progress notification into the outbox, if the client wants any. Its number only says that time goes on: how
+        long a step or a launch will take is not known."""
+        if self.progress_token is not None:
+            self._ticks += 1
+            params = {"progressToken": self.progress_token, "progress": self._ticks, "message": self.doing()}
+            self.outbox.append(notification_message("notifications/progress", params))
+
+    def log(self, level: str, text: str) -> None:
+        """Put a log message into the outbox, if the client wants to see its level."""
+        if self.log_level in LEVELS and LEVELS.index(level) >= LEVELS.index(self.log_level):
+            params = {"level": level, "logger": "openenv-gateway", "data": text}
+            self.outbox.append(notification_message("notifications/message", params))

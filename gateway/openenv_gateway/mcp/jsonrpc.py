@@ -101,6 +101,11 @@ def error_message(identity: RequestId | None, error: RpcError) -> bytes:
     return orjson.dumps({"jsonrpc": "2.0", "id": identity, "error": error.as_object()})
 
 
+def notification_message(method: str, params: JsonObject) -> bytes:
+    message: JsonObject = {"jsonrpc": "2.0", "method": method}
+    return orjson.dumps({**message, "params": params} if params else message)
+
+
 def id_of(value: Any) -> RequestId | None:
     """The id to answer an invalid message with: its own where it has a usable one, else null (JSON-RPC 2.0, section 5)."""
     identity = value.get("id") if isinstance(value, dict) else None

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from openenv_gateway.errors import LaneBusy
+from openenv_gateway.mcp.broadcast import Subscription
 from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import INVALID_REQUEST, RequestId, RpcError
 from openenv_gateway.mcp.revisions import Revision
@@ -20,7 +21,8 @@ from openenv_gateway.sessions.registry import LaneRegistry
 class McpSession:
     """One session. `id` has 192 random bits. `in_flight` maps a running request's id to what may cancel it.
 
-    `is_process`: the session is one stdio process, so its lane needs no handle.
+    `is_process`: the session is one stdio process, so its lane needs no handle. `log_level`: the least urgent level of log
+    messages that its client wants (logging/setLevel); `stream`: its GET stream, if one is open.
     """
 
     id: str
@@ -28,6 +30,8 @@ class McpSession:
     revision: Revision
     is_process: bool = False
     lane: Lane | None = None
+    log_level: str | None = None
+    stream: Subscription | None = None
     lanes: set[Lane] = field(default_factory=set)
     in_flight: dict[RequestId, InFlight] = field(default_factory=dict)
     last_used: float = field(default_factory=time.monotonic)
@@ -88,6 +92,8 @@ class SessionTable:
     def end(self, session: McpSession) -> None:
         """The session is over: running calls are given up, its lanes linger."""
         self._sessions.pop(session.id, None)
+        if session.stream is not None:
+            session.stream.put(None)
         for request in tuple(session.in_flight.values()):
             request.cancel()
         for lane in session.lanes:

@@ -86,17 +86,24 @@ class _Waiter:
 
 class Pool:
     """Hands out environment sessions of one environment. `on_scarcity` is called when somebody waits and nothing is coming;
-    it should make lanes that merely linger give up their sessions."""
+    it should make lanes that merely linger give up their sessions. `on_restart` is called when a server that runs elsewhere may
+    have been restarted: a connection to it broke, and now a session could be opened again."""
 
-    def __init__(self, settings: EnvironmentSettings, on_scarcity: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        settings: EnvironmentSettings,
+        on_scarcity: Callable[[], None] = lambda: None,
+        on_restart: Callable[[], None] = lambda: None,
+    ) -> None:
         self._settings = settings
-        self._on_scarcity = on_scarcity
+        self._on_scarcity, self._on_restart = on_scarcity, on_restart
         self._servers: dict[int, _Server] = {}
         self._waiters: list[_Waiter] = []
         self._tickets = count()
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_key = 0
         self._expected = settings.pool.sessions_per_server
+        self._has_broken = False
         self._backoff = Backoff()
         self._launch_error: Exception | None = None
         self._closed = False
@@ -135,6 +142,14 @@ class Pool:
         if server.running is None:
             raise ServerUnreachable(self._settings.name, "the server ended as soon as it had started")
         return server.running.base_url
+
+    def doing(self) -> str:
+        """What whoever opens a session waits for, in a few words."""
+        if any(server.running is None for server in self._servers.values()):
+            return "waiting for a server that is being launched"
+        if self._waiters:
+            return f"waiting for a free environment session ({len(self._waiters)} in the queue)"
+        return "waiting for the first answer of a new environment session"
 
     def reconsider(self) -> None:
         """Something outside has changed: who waits may be served now, or find lanes that make room."""
@@ -267,6 +282,9 @@ class Pool:
     def _works(self, server: _Server, leased: LeasedSession) -> None:
         self._backoff.succeeded()
         self._launch_error = None
+        if self._has_broken:
+            self._has_broken = False
+            self._on_restart()
         self._spawn(self._until_broken(server, leased), "watch over an environment session")
 
     async def _until_broken(self, server: _Server, leased: LeasedSession) -> None:
@@ -274,6 +292,7 @@ class Pool:
         may have more room than it had: what was learnt of it is forgotten."""
         await leased.session.wait_closed()
         if not leased.released:
+            self._has_broken = self._settings.source.kind not in LAUNCHING_KINDS
             self._forget_capacity(server)
             await leased.release()
 

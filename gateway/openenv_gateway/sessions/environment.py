@@ -3,32 +3,38 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
 from openenv_client.description import Description
 from openenv_client.discovery import describe
-from openenv_client.errors import NotAnEnvironment
+from openenv_client.errors import NotAnEnvironment, OpenEnvError
 from openenv_client.frames import ErrorFrame, JsonObject, Observation
-from openenv_gateway.errors import Draining
+from openenv_gateway.errors import Draining, GatewayError
 from openenv_gateway.mapping.replies import check_depth, plain_value
 from openenv_gateway.mapping.results import parse_frame
-from openenv_gateway.mapping.tools import ToolSet, build_tools, is_mcp_environment
+from openenv_gateway.mapping.tools import Handles, ToolSet, build_tools, is_mcp_environment
 from openenv_gateway.sessions.registry import LaneRegistry
 from openenv_gateway.settings import EnvironmentSettings
+
+log = logging.getLogger(__name__)
 
 LIST_TOOLS: JsonObject = {"type": "list_tools"}
 
 
 class Environment:
-    """`lanes` holds the agents' places; `tools()` what they may call."""
+    """`lanes` holds the agents' places; `tools()` what they may call; `on_tools_changed` is called when that changed."""
 
     def __init__(self, settings: EnvironmentSettings) -> None:
         self.settings = settings
-        self.lanes = LaneRegistry(settings)
+        self.lanes = LaneRegistry(settings, self._look_again)
+        self.on_tools_changed: Callable[[], None] = lambda: None
         self.description: Description | None = None
         self._tools: ToolSet | None = None
         self._asking: asyncio.Task[ToolSet] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._line = asyncio.Lock()
         self._in_line = 0
 
@@ -74,6 +80,24 @@ class Environment:
         if not asking.cancelled() and asking.exception() is None:
             self._tools = asking.result()
 
+    def _look_again(self) -> None:
+        """A server that runs elsewhere was restarted, perhaps with another schema."""
+        if self._tools is not None and self._looking is None:
+            self._looking = asyncio.create_task(self._compare(self._tools), name=f"new look at the tools of {self.name}")
+
+    async def _compare(self, known: ToolSet) -> None:
+        try:
+            found = await self._ask()
+        except (OpenEnvError, GatewayError) as error:
+            log.warning("the tools of %s could not be read again after a restart: %s", self.name, error)
+            return
+        finally:
+            self._looking = None
+        if found.advertised(Handles.REQUIRED) != known.advertised(Handles.REQUIRED):
+            log.info("the tools of %s have changed", self.name)
+            self._tools = found
+            self.on_tools_changed()
+
     async def _ask(self) -> ToolSet:
         url = await self.lanes.pool.base_url()
         self.description = _encodable(await describe(url, timeout_s=self.settings.timeouts.connect_s))
@@ -101,9 +125,10 @@ class Environment:
 
     async def close(self) -> None:
         """End every lane and stop every server that was launched."""
-        if self._asking is not None:
-            self._asking.cancel()
-            await asyncio.wait({self._asking})
+        for task in (self._asking, self._looking):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait({task})
         await self.lanes.close()
 
 

@@ -8,20 +8,24 @@ never moved to a fresh environment in silence: when the episode is gone the agen
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
 
 from openenv_client.errors import BadReply, EnvironmentFault, EpisodeLost
-from openenv_client.frames import ErrorFrame, Kind, Observation, State
+from openenv_client.frames import ErrorFrame, Kind, Observation, Reply, State
 from openenv_gateway.errors import EpisodeOver, LaneBusy, UnknownHandle
 from openenv_gateway.mapping.actions import Request
 from openenv_gateway.pool.pool import Pool
 from openenv_gateway.sessions.outcome import ActionLate, Late, Outcome
 from openenv_gateway.sessions.phases import Event, Phase, advance
-from openenv_gateway.sessions.wire import Wire
+from openenv_gateway.sessions.wire import OPERATOR, Wire
 from openenv_gateway.settings import EnvironmentSettings
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 OPENED = "A new environment session was opened for this call and reset first: this is the start of a new episode."
 RESET_LATE = "This answers your earlier reset with the same arguments, which finished late; it was not repeated."
@@ -47,7 +51,7 @@ class Lane:
         self.phase = Phase.NEW
         self.step_count = 0
         self.episode: str | None = None
-        self._settings = settings
+        self._settings, self._pool = settings, pool
         self._wire = Wire(pool, settings.timeouts)
         self._turn = asyncio.Lock()
         self._waiting = 0
@@ -70,6 +74,13 @@ class Lane:
         """Whether it has an environment session that somebody else could use the room of."""
         return self._wire.has_session
 
+    def doing(self) -> str:
+        """What a call waits for, in a few words."""
+        if self.phase in (Phase.OPENING, Phase.REOPENING):
+            return self._pool.doing()
+        kind, tool, _ = self._wire.sent
+        return f"waiting for the environment's answer to {kind if kind == tool else f'{kind} ({tool})'}"
+
     async def call(
         self, request: Request, tool: str, timeout_s: float | None = None, gone: Callable[[], bool] = _never
     ) -> Outcome:
@@ -80,21 +91,17 @@ class Lane:
         the next call), ActionLate (an earlier action's outcome; this one was not executed), EpisodeOver, EpisodeLost, LaneBusy,
         and what opening an environment session raises. Cancelling is safe at any point.
         """
-        if self._waiting > self._settings.lane_queue:
-            raise LaneBusy(f"{self._waiting} calls are running or waiting in this session already")
-        self._waiting += 1
-        try:
-            async with self._turn:
-                self.last_used = time.monotonic()
-                self._telling = []
-                try:
-                    return await self._perform(request, tool, timeout_s or self._settings.timeouts.step_s)
-                finally:
-                    if gone():
-                        self._untold = [*self._telling, *self._untold]
-        finally:
-            self._waiting -= 1
-            self.last_used = time.monotonic()
+        timeout_s = timeout_s or self._settings.timeouts.step_s
+        return await self._in_turn(lambda: self._perform(request, tool, timeout_s), gone)
+
+    async def relay(self, kind: Kind, data: Mapping[str, Any], timeout_s: float) -> bytes:
+        """Send an operator's request on as it is. Returns the server's reply as it came, an error frame too.
+
+        Nothing is added: no reset before a first step, no rule after done, and an outcome that an operator gave up is told to
+        nobody. Raises ReplyTimeout, EpisodeLost, BadReply, LaneBusy, StillOpening, UnknownHandle (the lane was closed), and what
+        opening an environment session raises. Cancelling is safe at any point.
+        """
+        return await self._in_turn(lambda: self._relay(kind, data, timeout_s))
 
     async def close(self) -> None:
         """End the lane at once, also in the middle of a call: that call then raises EpisodeLost."""
@@ -109,10 +116,25 @@ class Lane:
 
     # --- one call ---------------------------------------------------------------------------------------------------
 
+    async def _in_turn(self, work: Callable[[], Awaitable[T]], gone: Callable[[], bool] = _never) -> T:
+        if self._waiting > self._settings.lane_queue:
+            raise LaneBusy(f"{self._waiting} calls are running or waiting in this session already")
+        self._waiting += 1
+        try:
+            async with self._turn:
+                self.last_used = time.monotonic()
+                self._telling = []
+                try:
+                    return await work()
+                finally:
+                    if gone():
+                        self._untold = [*self._telling, *self._untold]
+        finally:
+            self._waiting -= 1
+            self.last_used = time.monotonic()
+
     async def _perform(self, request: Request, tool: str, timeout_s: float) -> Outcome:
-        await self._settle()
-        if self.phase is Phase.CLOSED:
-            raise UnknownHandle("This session was closed")
+        await self._ready()
         match request.kind:
             case "reset":
                 return await self._reset(request.data)
@@ -122,6 +144,26 @@ class Lane:
                 return await self._state(timeout_s)
             case _:
                 return await self._observe()
+
+    async def _relay(self, kind: Kind, data: Mapping[str, Any], timeout_s: float) -> bytes:
+        await self._ready()
+        if self._wire.has_session and not self._wire.is_open:
+            self._lose("the connection broke")
+        if self.phase is Phase.LOST and kind != "reset":
+            raise self._lost_error()
+        if not self._wire.has_session:
+            self.phase = advance(self.phase, Event.OPEN)
+        try:
+            raw, reply = await self._wire.relay(kind, data, timeout_s)
+        except Exception as error:
+            self._opening_failed()
+            if isinstance(error, EpisodeLost | BadReply):
+                self._lose(error.reason if isinstance(error, EpisodeLost) else str(error))
+            raise
+        if kind == "reset":
+            self._untold.clear()  # whoever begins anew has done with what is late
+        self._follow(kind, reply)
+        return raw
 
     async def _reset(self, data: Mapping[str, Any]) -> Outcome:
         if (answer := self._answered_late(data)) is not None:
@@ -176,7 +218,10 @@ class Lane:
         if self.phase is Phase.LOST and self._loss_told:
             self.phase = advance(self.phase, Event.TOLD)
         notice = await self._ensure_open()
-        assert self._latest is not None, "an open lane has an observation"
+        if self._latest is None:  # an operator opened it, and has not reset it yet
+            await self._start_anew(self._settings.reset)
+            notice = OPENED
+        assert self._latest is not None, "a reset gives an observation"
         return self._outcome("state", self._latest, notice=notice, opened=notice is not None)
 
     def _outcome(
@@ -233,6 +278,11 @@ class Lane:
                 self._telling.append(Late(kind, tool, data, frame))
             raise
 
+    async def _ready(self) -> None:
+        await self._settle()
+        if self.phase is Phase.CLOSED:
+            raise UnknownHandle("This session was closed")
+
     async def _settle(self) -> None:
         """Take what an earlier call left behind before anything is sent."""
         opening = self.phase in (Phase.OPENING, Phase.REOPENING)
@@ -246,18 +296,27 @@ class Lane:
             if opening:
                 self._opening_failed()
             return
-        if isinstance(late.reply, Observation):
-            self._begin(late.reply) if late.kind == "reset" else self._note_step(late.reply)
-        if late.kind != "state":
+        self._follow(late.kind, late.reply)
+        if late.tool == OPERATOR:
+            log.info("an operator gave up a %s, which was carried out", late.kind)
+        elif late.kind != "state":
             self._untold.append(late)
 
     # --- the episode ------------------------------------------------------------------------------------------------
+
+    def _follow(self, kind: Kind, reply: Reply) -> None:
+        """What a reply does to the episode."""
+        if isinstance(reply, Observation):
+            self._begin(reply) if kind == "reset" else self._note_step(reply)
+        elif self.phase in (Phase.OPENING, Phase.REOPENING):  # only an operator opens a session without a reset
+            self.phase = advance(self.phase, Event.PLAYING)
 
     def _begin(self, reply: Observation) -> None:
         self.episode, self.step_count, self._loss_told = secrets.token_hex(8), 0, False
         self._take(reply)
 
     def _note_step(self, reply: Observation) -> None:
+        self.episode = self.episode or secrets.token_hex(8)
         self.step_count += 1
         self._take(reply)
 

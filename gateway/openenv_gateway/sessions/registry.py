@@ -11,6 +11,7 @@ import asyncio
 import logging
 import secrets
 import time
+from collections.abc import Callable
 
 from openenv_gateway.errors import Draining, LaneBusy, UnknownHandle
 from openenv_gateway.pool.pool import Pool
@@ -29,9 +30,9 @@ ABANDONED_S = 120.0
 class LaneRegistry:
     """The lanes of one environment."""
 
-    def __init__(self, settings: EnvironmentSettings) -> None:
+    def __init__(self, settings: EnvironmentSettings, on_restart: Callable[[], None] = lambda: None) -> None:
         self._settings = settings
-        self.pool = Pool(settings, on_scarcity=self._make_room)
+        self.pool = Pool(settings, self._make_room, on_restart)
         self._by_handle: dict[str, Lane] = {}
         self._by_name: dict[tuple[str, str], Lane] = {}
         self._closing: set[asyncio.Task[None]] = set()

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Self
 
+from openenv_gateway.mcp.broadcast import TOOLS_CHANGED, Broadcast
 from openenv_gateway.mcp.kernel import Kernel
 from openenv_gateway.mcp.sessions import SessionTable
 from openenv_gateway.sessions.environment import Environment
@@ -25,6 +27,7 @@ class Endpoint:
     environment: Environment
     kernel: Kernel
     sessions: SessionTable
+    broadcast: Broadcast
 
 
 class Gateway:
@@ -44,7 +47,9 @@ class Gateway:
         # An MCP session lives at least as long as its lanes may idle.
         idle_s = max(self.settings.session_idle_s, settings.timeouts.idle_s)
         sessions = SessionTable(environment.lanes, idle_s, self.settings.max_sessions)
-        return Endpoint(environment, Kernel(environment, self.settings.page_size), sessions)
+        broadcast = Broadcast()
+        environment.on_tools_changed = partial(broadcast.publish, TOOLS_CHANGED)
+        return Endpoint(environment, Kernel(environment, self.settings.page_size), sessions, broadcast)
 
     async def __aenter__(self) -> Self:
         self._sweeper = asyncio.create_task(self._sweep(), name="sweeper of idle sessions and lanes")
@@ -57,6 +62,7 @@ class Gateway:
         if self._sweeper is not None:
             self._sweeper.cancel()
             await asyncio.gather(self._sweeper, return_exceptions=True)
+        self.end_streams()
         for endpoint in self.endpoints.values():
             endpoint.sessions.close()
         outcomes = await asyncio.gather(
@@ -77,6 +83,11 @@ class Gateway:
         self.draining = True
         for endpoint in self.endpoints.values():
             endpoint.environment.lanes.drain()
+
+    def end_streams(self) -> None:
+        """End the streams that would stay open for ever, so that an HTTP server can close its connections."""
+        for endpoint in self.endpoints.values():
+            endpoint.broadcast.close()
 
     @property
     def busy(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 
 from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.caller import Caller
-from openenv_gateway.mcp.inflight import InFlight
+from openenv_gateway.mcp.inflight import InFlight, ticks
 from openenv_gateway.mcp.jsonrpc import Notification, Request, Response, RpcError
 from openenv_gateway.mcp.ladder import envelope_revision, is_modern_request
 from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE, Revision
@@ -115,15 +115,31 @@ class StdioServer:
         self._writer.write(jsonrpc.error_message(identity, error))
 
     async def _request(self, message: Request, value: Any) -> None:
-        caller = Caller(self._revision(message, value), "process", self._session)
-        self._session.begin(message.id, InFlight())
+        request = InFlight(message.params, self._session.log_level)
+        caller = Caller(self._revision(message, value), "process", self._session, request=request)
+        self._session.begin(message.id, request)
+        ticking = asyncio.ensure_future(self._tick(request)) if request.progress_token is not None else None
         try:
             result = await self._endpoint.kernel.answer(caller, message.method, message.params)
         finally:
             self._session.end(message.id)
+            if ticking is not None:
+                ticking.cancel()
+        self._flush(request)
         if message.method == "initialize":
             self._session.revision = Revision(result["protocolVersion"])
         self._writer.write(jsonrpc.result_message(message.id, result))
+
+    async def _tick(self, request: InFlight) -> None:
+        for pause in ticks():
+            await asyncio.sleep(pause)
+            request.progress()
+            self._flush(request)
+
+    def _flush(self, request: InFlight) -> None:
+        messages, request.outbox = request.outbox, []
+        for message in messages:
+            self._writer.write(message)
 
     def _revision(self, message: Request, value: Any) -> Revision:
         if is_modern_request(None, value):

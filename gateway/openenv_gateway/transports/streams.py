@@ -1,0 +1,86 @@
+"""Streams without a request of their own to answer: GET (handshake era) and `subscriptions/listen` (2026-07-28)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from openenv_client.frames import JsonObject
+from openenv_gateway.mcp.broadcast import TOOLS_CHANGED, Broadcast, Subscription
+from openenv_gateway.mcp.jsonrpc import INVALID_PARAMS, Request, RpcError, notification_message
+from openenv_gateway.mcp.sessions import McpSession
+from openenv_gateway.transports.exchange import KEEP_ALIVE_S, Exchange, event
+
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+
+
+async def serve_get(exchange: Exchange, session: McpSession, broadcast: Broadcast) -> None:
+    """The session's GET stream, until the client leaves, the session ends, or a newer GET takes over: a client that reconnects
+    overtakes the end of its own old connection."""
+    subscription = broadcast.subscribe()
+    if session.stream is not None:
+        session.stream.put(None)
+    session.stream = subscription
+    try:
+        await exchange.start_stream()
+        await exchange.stream(b": connected\n\n")
+        await _relay(exchange, subscription, lambda method: event(notification_message(method, {})))
+        await exchange.end_stream()
+    finally:
+        broadcast.unsubscribe(subscription)
+        if session.stream is subscription:
+            session.stream = None
+
+
+async def serve_listen(exchange: Exchange, request: Request, broadcast: Broadcast) -> None:
+    """The stream of one `subscriptions/listen`: first which notifications were granted, then these, each with the id of the
+    subscription. Raises RpcError for a malformed filter, before anything is sent."""
+    wanted = request.params.get("notifications")
+    if not isinstance(wanted, dict):
+        raise RpcError(INVALID_PARAMS, 'subscriptions/listen needs "notifications", an object')
+    granted: JsonObject = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
+    meta = {SUBSCRIPTION_KEY: request.id}
+    subscription = broadcast.subscribe()
+    try:
+        acknowledged = {"notifications": granted, "_meta": meta}
+        await exchange.start_stream()
+        await exchange.stream(event(notification_message("notifications/subscriptions/acknowledged", acknowledged)))
+        await _relay(
+            exchange,
+            subscription,
+            lambda method: event(notification_message(method, {"_meta": meta})) if granted and method == TOOLS_CHANGED else b"",
+        )
+    finally:
+        broadcast.unsubscribe(subscription)
+    await exchange.answer(request.id, {"resultType": "complete", "_meta": meta})
+
+
+async def _relay(exchange: Exchange, subscription: Subscription, render: Callable[[str], bytes]) -> None:
+    leaves = asyncio.ensure_future(exchange.disconnected())
+    try:
+        async for method in _notifications(subscription, leaves):
+            if data := (b": keep-alive\n\n" if method is None else render(method)):
+                await exchange.stream(data)
+    finally:
+        leaves.cancel()
+
+
+async def _notifications(subscription: Subscription, leaves: asyncio.Future[None]) -> AsyncIterator[str | None]:
+    """What comes, and None whenever nothing came for KEEP_ALIVE_S. Ends with the subscription or when the client leaves."""
+    while True:
+        coming: asyncio.Future[str | None] = asyncio.ensure_future(subscription.queue.get())
+        both: set[asyncio.Future[Any]] = {coming, leaves}
+        try:
+            await asyncio.wait(both, timeout=KEEP_ALIVE_S, return_when=asyncio.FIRST_COMPLETED)
+            if leaves.done():
+                return
+            if not coming.done():
+                yield None
+                continue
+            method = coming.result()
+            if method is None:
+                return
+            yield method
+        finally:
+            coming.cancel()
