@@ -22,6 +22,11 @@ from openenv_gateway.settings import Timeouts
 
 log = logging.getLogger(__name__)
 
+OPERATOR = "operator"
+"""The tool under which `Wire.sent` notes what an operator sent: no tool, and whoever gave it up is told nothing later."""
+
+Opened = tuple[LeasedSession, bytes, Reply]
+
 
 class Wire:
     """Opens, asks, settles and ends the environment session of one lane. One caller at a time."""
@@ -29,7 +34,7 @@ class Wire:
     def __init__(self, pool: Pool, timeouts: Timeouts) -> None:
         self._pool, self._timeouts = pool, timeouts
         self._lease: LeasedSession | None = None
-        self._opening: asyncio.Task[tuple[LeasedSession, Observation]] | None = None
+        self._opening: asyncio.Task[Opened] | None = None
         self._ends: set[asyncio.Task[None]] = set()
         self._due = 0.0
         self.sent: tuple[Kind, str, Mapping[str, Any]] = ("reset", "reset", {})
@@ -52,14 +57,25 @@ class Wire:
         call settles it. Raises what the pool raises, EnvironmentFault for a reset that failed, EpisodeLost when `close` came
         first; then there is no session.
         """
-        self._note("reset", "reset", data, self._timeouts.reset_s)
-        opening = self._opening = asyncio.create_task(self._open(data), name="opening of an environment session")
+        _, reply = await self._opened_by("reset", "reset", data, self._timeouts.reset_s)
+        assert isinstance(reply, Observation), "an opening reset is answered by an observation, or raises"
+        return reply
+
+    async def relay(self, kind: Kind, data: Mapping[str, Any], timeout_s: float) -> tuple[bytes, Reply]:
+        """Send an operator's request as it is, and return the reply as it came and as it is read: error frames are replies too.
+
+        Opens the session with it when there is none. Raises as `open` and `exchange` do, but no EnvironmentFault.
+        """
+        if self._lease is None:
+            return await self._opened_by(kind, OPERATOR, data, timeout_s)
+        self._note(kind, OPERATOR, data, timeout_s)
         try:
-            await asyncio.wait({opening})
+            raw = await self._lease.session.exchange(kind, data, timeout_s)
         except asyncio.CancelledError:
-            if not opening.cancelled():
-                raise  # given up: the next call settles it
-        return self._opened(opening)
+            # An operator's patience has no limit, but it has ended now: whoever comes next waits no longer than for an agent.
+            self._due = min(self._due, time.monotonic() + self._timeouts.step_s)
+            raise
+        return raw, read_reply(raw, kind)
 
     async def exchange(self, kind: Kind, tool: str, data: Mapping[str, Any], timeout_s: float) -> Observation | State:
         """Send one request on the open session and return its answer.
@@ -114,33 +130,42 @@ class Wire:
         self.sent = (kind, tool, data)
         self._due = time.monotonic() + timeout_s
 
-    async def _open(self, data: Mapping[str, Any]) -> tuple[LeasedSession, Observation]:
-        lease, raw = await self._pool.open("reset", data, self._timeouts.reset_s)
+    async def _opened_by(self, kind: Kind, tool: str, data: Mapping[str, Any], timeout_s: float) -> tuple[bytes, Reply]:
+        self._note(kind, tool, data, timeout_s)
+        opening = self._opening = asyncio.create_task(self._open(kind, tool, data, timeout_s), name="opening of a session")
         try:
-            reply = require_answer(read_reply(raw, "reset"), "reset")
-            assert isinstance(reply, Observation), "read_reply checks the kind"
-            return lease, reply
+            await asyncio.wait({opening})
+        except asyncio.CancelledError:
+            if not opening.cancelled():
+                raise  # given up: the next call settles it
+        return self._opened(opening)
+
+    async def _open(self, kind: Kind, tool: str, data: Mapping[str, Any], timeout_s: float) -> Opened:
+        lease, first = await self._pool.open(kind, data, timeout_s)
+        try:
+            raw = first.encode() if isinstance(first, str) else first
+            reply = read_reply(raw, kind)
+            return lease, raw, reply if tool == OPERATOR else require_answer(reply, kind)
         except BaseException:
             await lease.release()
             raise
 
-    def _opened(self, opening: asyncio.Task[tuple[LeasedSession, Observation]]) -> Observation:
+    def _opened(self, opening: asyncio.Task[Opened]) -> tuple[bytes, Reply]:
         if opening.cancelled():
             raise EpisodeLost("the session was closed while it was being opened")
         self._opening = None
-        self._lease, reply = opening.result()
-        return reply
+        self._lease, raw, reply = opening.result()
+        return raw, reply
 
-    async def _settle_opening(self, opening: asyncio.Task[tuple[LeasedSession, Observation]]) -> Late | None:
+    async def _settle_opening(self, opening: asyncio.Task[Opened]) -> Late | None:
         done, _ = await asyncio.wait({opening}, timeout=self._timeouts.late_reply_s)
         if not done:
             raise StillOpening("An earlier call is still opening this session's environment")
         try:
-            reply: Reply = self._opened(opening)
+            _, reply = self._opened(opening)
         except (OpenEnvError, GatewayError) as error:
             # Nothing is lost: there was no episode yet, and the present call opens anew and meets the same error itself.
             log.warning("an opening that its caller had given up failed: %s", error)
             return None
-        _, tool, data = self.sent
-        return Late("reset", tool, data, reply)
+        return Late(*self.sent, reply)
 
