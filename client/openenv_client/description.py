@@ -13,7 +13,8 @@ class Description:
 
     `action`, `observation`, `state` are the JSON Schemas as served (`state` is only the base class: the real state has more
     fields). `reset` is the schema of reset's arguments, None when the server publishes none (upstream's never do).
-    `name`, `summary` (metadata's description), `readme` and `version` are None when the server does not say.
+    `name`, `summary` (metadata's description), `readme` and `version` are None when the server does not say. `schema_page` and
+    `metadata_page` are the two documents as they came, the latter empty when there was no usable one.
     """
 
     action: JsonObject
@@ -24,3 +25,5 @@ class Description:
     summary: str | None = None
     readme: str | None = None
     version: str | None = None
+    schema_page: JsonObject = field(default_factory=dict)
+    metadata_page: JsonObject = field(default_factory=dict)

@@ -22,7 +22,6 @@ USER_AGENT = f"openenv-client/{__version__}"
 CLOSE_TIMEOUT_S = 1.0
 """How long a closing handshake may take. A server in mid-step answers none, so waiting longer gains nothing."""
 
-_KEEPALIVE = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 2, "TCP_KEEPCNT": 3}
 _NO_BACKPRESSURE = 2**40
 
 
@@ -63,11 +62,11 @@ async def dial(
     return websocket
 
 
-def keep_alive(sock: socket.socket) -> None:
-    """Turn TCP keepalive on: first probe after 5 s of silence, then every 2 s, given up after 3. Where a platform has no
-    such option its own default holds."""
+def keep_alive(sock: socket.socket, idle_s: int = 5, interval_s: int = 2, probes: int = 3) -> None:
+    """Turn TCP keepalive on: first probe after `idle_s` of silence, then every `interval_s`, given up after `probes`. Where a
+    platform has no such option its own default holds."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _KEEPALIVE.items():
+    for name, value in {"TCP_KEEPIDLE": idle_s, "TCP_KEEPINTVL": interval_s, "TCP_KEEPCNT": probes}.items():
         option = getattr(socket, name, None)
         if option is not None:
             sock.setsockopt(socket.IPPROTO_TCP, option, value)

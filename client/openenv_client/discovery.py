@@ -43,6 +43,8 @@ async def describe(base_url: str, *, timeout_s: float = 10.0, headers: Mapping[s
         summary=_text(metadata, "description"),
         readme=_text(metadata, "readme_content"),
         version=_text(metadata, "version"),
+        schema_page=schema,
+        metadata_page=metadata,
     )
 
 

@@ -14,6 +14,7 @@ from openenv_gateway.mcp.kernel import Kernel
 from openenv_gateway.mcp.sessions import SessionTable
 from openenv_gateway.sessions.environment import Environment
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings
+from openenv_gateway.transports.openenv_rpc import OpenEnvRpc
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ class Endpoint:
     kernel: Kernel
     sessions: SessionTable
     broadcast: Broadcast
+    openenv: OpenEnvRpc
 
 
 class Gateway:
@@ -49,7 +51,8 @@ class Gateway:
         sessions = SessionTable(environment.lanes, idle_s, self.settings.max_sessions)
         broadcast = Broadcast()
         environment.on_tools_changed = partial(broadcast.publish, TOOLS_CHANGED)
-        return Endpoint(environment, Kernel(environment, self.settings.page_size), sessions, broadcast)
+        kernel = Kernel(environment, self.settings.page_size)
+        return Endpoint(environment, kernel, sessions, broadcast, OpenEnvRpc(environment))
 
     async def __aenter__(self) -> Self:
         self._sweeper = asyncio.create_task(self._sweep(), name="sweeper of idle sessions and lanes")

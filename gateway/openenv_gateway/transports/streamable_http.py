@@ -23,6 +23,7 @@ from openenv_gateway.mcp.sessions import McpSession
 from openenv_gateway.transports.exchange import Exchange
 from openenv_gateway.transports.gateway import Endpoint
 from openenv_gateway.transports.guards import Refused, check_content_type, read_body
+from openenv_gateway.transports.openenv_rpc import names_openenv_session
 from openenv_gateway.transports.streams import serve_get, serve_listen
 
 log = logging.getLogger(__name__)
@@ -83,10 +84,19 @@ class StreamableHttp:
                 await self._modern(exchange, value)
             elif isinstance(value, list):
                 await self._batch(exchange, value)
+            elif names_openenv_session(value, exchange.headers):
+                await self._openenv(exchange, value)
             else:
                 await self._handshake(exchange, value)
         except RpcError as error:
             await exchange.answer_error(400, jsonrpc.id_of(value), error)
+
+    async def _openenv(self, exchange: Exchange, value: Any) -> None:
+        """A request of OpenEnv's own JSON-RPC. A client that leaves has not cancelled, as in the handshake era."""
+        request = InFlight()
+        with exchange.attended(request, request.leave):
+            response = await self._endpoint.openenv.respond(value, exchange.principal, gone=request.gone)
+        await exchange.message(200, response)
 
     # --- 2026-07-28 -------------------------------------------------------------------------------------------------
 
