@@ -25,5 +25,5 @@ class Description:
     summary: str | None = None
     readme: str | None = None
     version: str | None = None
-    schema_page: JsonObject = field(default_factory=dict)
-    metadata_page: JsonObject = field(default_factory=dict)
+    schema_page: JsonObject = field(default_factory=dict, compare=False, repr=False)
+    metadata_page: JsonObject = field(default_factory=dict, compare=False, repr=False)

@@ -34,7 +34,10 @@ async def test_every_recorded_server_is_described_as_it_was_recorded(env: str) -
     metadata = catalog.load(env, "metadata")
     served = metadata if "_text" not in metadata else Page(500, metadata["_text"])
     async with ScriptedServer(pages={"/schema": catalog.load(env, "schema"), "/metadata": served}) as server:
-        assert await describe(server.url) == catalog.description(env)
+        described = await describe(server.url)
+    assert described == catalog.description(env)
+    assert described.schema_page == catalog.load(env, "schema")
+    assert described.metadata_page == (metadata if "_text" not in metadata else {})
 
 
 async def test_a_reset_schema_is_taken_when_there_is_one() -> None:
