@@ -14,6 +14,7 @@ from openenv_gateway.mapping import encoded
 from openenv_gateway.mapping.blocks import cap_blocks, content_blocks, text_block, unpack_texts
 from openenv_gateway.mapping.content import Gallery
 from openenv_gateway.mapping.cuts import encode
+from openenv_gateway.mapping.whole import Whole
 
 PNG, WAV = base64_of(picture()), base64_of(sound())
 
@@ -131,7 +132,7 @@ def test_every_official_model_accepts_whatever_content_becomes(content: list[Any
 
 def test_texts_share_the_limit_and_a_cut_one_says_so() -> None:
     blocks = [text_block("a" * 900), text_block("b" * 900), text_block("c" * 900)]
-    first, second, third = cap_blocks(blocks, 1000, "openenv://latest")
+    first, second, third = cap_blocks(blocks, 1000, Whole(lambda: "openenv://latest", 10_000))
     assert first is not blocks[0] and first == blocks[0]
     assert second["text"].startswith("b" * 500 + "\n[cut: the first 500 of 900 bytes; the whole can be read at openenv://latest]")
     assert third["text"].startswith("c" * 500 + "\n[cut")
@@ -148,6 +149,12 @@ def test_a_resource_beyond_the_limit_becomes_cut_text() -> None:
     assert capped["text"].startswith("[resource file:///a.txt]\nxxx") and capped["text"].endswith("of 5025 bytes]")
     binary = {"type": "resource", "resource": {"uri": "file:///a.bin", "blob": "QUJD" * 1000}}
     assert cap_blocks([binary], 1000) == [text_block("[resource file:///a.bin of 4000 base64 characters, too large to show]")]
+    whole = Whole(lambda: "openenv://latest", 10_000)
+    told = "[resource file:///a.bin of 4000 base64 characters, to be read at openenv://latest]"
+    assert cap_blocks([binary], 1000, whole) == [text_block(told)]
+    assert [part.contents("u") for part in whole.parts] == [
+        {"uri": "u", "mimeType": "application/octet-stream", "blob": "QUJD" * 1000}
+    ]
     small = {"type": "resource", "resource": {"uri": "file:///a.txt", "text": "x"}}
     assert cap_blocks([small], 1000) == [small]
 

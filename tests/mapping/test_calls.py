@@ -14,6 +14,7 @@ from openenv_client.frames import JsonObject, Observation
 from openenv_gateway.mapping.calls import Outcome, outcome_of
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.mapping.results import Notes, call_result
+from openenv_gateway.mapping.whole import Whole
 
 FULL = MappingOptions()
 HANDLE = "Zr8r2Tt3mJ0mYkq1xkV8Og"
@@ -183,10 +184,14 @@ def test_an_odd_error_type_still_has_a_stable_code() -> None:
 
 def test_too_much_content_is_cut_with_a_remark() -> None:
     options = MappingOptions(max_result_bytes=1000)
-    result = answered(returned([text("x" * 5000)], {"result": "x" * 5000}), options=options, latest_uri="openenv://t/latest")
+    whole = Whole(lambda: "openenv://t/latest", 20_000)
+    result = answered(returned([text("x" * 5000)], {"result": "x" * 5000}), options=options, whole=whole)
     assert result["content"][0]["text"].endswith("[cut: the first 1000 of 5000 bytes; the whole can be read at openenv://t/latest]")
     cut = {"$cut": {"bytes": 5002, "read": "openenv://t/latest"}}
     assert result["structuredContent"]["observation"]["result"] == {"result": cut}
+    structured, printed = whole.parts
+    assert json.loads(structured.body)["observation"]["result"] == {"result": "x" * 5000}
+    assert (printed.mime_type, printed.body) == ("text/plain", b"x" * 5000)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from openenv_gateway.mapping.failures import (
 from openenv_gateway.mapping.notes import Notes
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.mapping.replies import MAX_DEPTH
+from openenv_gateway.mapping.whole import Whole
 
 ACTION = {"action_id": 99}
 SCHEMA = Draft202012Validator(schemas.load("error_data"))
@@ -290,7 +291,8 @@ def test_a_late_outcome_is_told_in_the_failures_text_and_its_picture_follows() -
 
 def test_a_late_outcome_that_is_too_large_says_where_it_can_be_read() -> None:
     late = {"tool": "step", "observation": {"log": "x" * 50_000}, "done": False}
-    text = told(failure_of(gateway.PreviousActionLate("Late.")), Notes("h", "A note.", late), latest_uri="openenv://latest")
+    whole = Whole(lambda: "openenv://latest", 60_000)
+    text = told(failure_of(gateway.PreviousActionLate("Late.")), Notes("h", "A note.", late), whole=whole)
     assert '{"log":{"$cut":{"bytes":50002,"read":"openenv://latest"}}}' in text
     assert {"session_id: h", "notice: A note."} <= set(text.splitlines())
 

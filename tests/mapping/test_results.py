@@ -17,6 +17,7 @@ from testkit.media import base64_of, decoded, picture
 from openenv_client.frames import JsonObject, Observation, State
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.mapping.results import Notes, call_result, harden, observation_result, parse_frame, state_result
+from openenv_gateway.mapping.whole import Whole
 
 FULL = MappingOptions()
 NONE = Notes()
@@ -52,6 +53,11 @@ NOTES = st.sampled_from(
         Notes(late={"tool": "step", "observation": {"text": "b", "png": PNG}, "reward": math.nan, "done": False}),
     ]
 )
+
+
+def place() -> Whole:
+    """Room for whatever is cut, at URI."""
+    return Whole(lambda: URI, 10**9)
 
 
 def shown(
@@ -172,19 +178,19 @@ def test_every_recorded_reply_is_a_result_that_all_judges_accept(env: str, optio
         if isinstance(reply, State):
             judged(state_result(reply, options, NONE))
         elif isinstance(reply, Observation):
-            judged(observation_result(reply, options, NONE, latest_uri=URI))
-            judged(call_result(reply, options, NONE, latest_uri=URI))
+            judged(observation_result(reply, options, NONE, whole=place()))
+            judged(call_result(reply, options, NONE, whole=place()))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # on a busy machine
-@given(OBSERVATIONS, OPTIONS, NOTES, st.sampled_from([None, URI]))
+@given(OBSERVATIONS, OPTIONS, NOTES, st.sampled_from([0, 1500, 10**9]))
 def test_any_observation_is_a_result_that_all_judges_accept(
-    reply: Observation, options: MappingOptions, notes: Notes, uri: str | None
+    reply: Observation, options: MappingOptions, notes: Notes, room: int
 ) -> None:
     hardened = harden(reply)
     assert isinstance(hardened, Observation)
-    judged(observation_result(hardened, options, notes, latest_uri=uri))
-    judged(call_result(hardened, options, notes, latest_uri=uri))
+    judged(observation_result(hardened, options, notes, whole=Whole(lambda: URI, room)))
+    judged(call_result(hardened, options, notes, whole=Whole(lambda: URI, room)))
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
@@ -223,8 +229,11 @@ def test_a_reset_that_failed_stays_visible() -> None:
 
 def test_what_is_too_large_is_cut_and_says_where_the_whole_is() -> None:
     options = MappingOptions(max_result_bytes=2000)
-    result = shown({"log": "x" * 5000, "turn": 3}, options=options, latest_uri=URI)
+    whole = place()
+    result = shown({"log": "x" * 5000, "turn": 3}, options=options, whole=whole)
     assert result["structuredContent"]["observation"] == {"log": {"$cut": {"bytes": 5002, "read": URI}}, "turn": 3}
     assert json.loads(texts(result)[0]) == result["structuredContent"]
-    plain = shown({"log": "x" * 5000}, options=MappingOptions(text="plain", max_result_bytes=2000), latest_uri=URI)
+    (part,) = whole.parts
+    assert json.loads(part.body) == {"observation": {"log": "x" * 5000, "turn": 3}, "reward": None, "done": False}
+    plain = shown({"log": "x" * 5000}, options=MappingOptions(text="plain", max_result_bytes=2000), whole=place())
     assert texts(plain) == ["x" * 2000 + f"\n[cut: the first 2000 of 5000 bytes; the whole can be read at {URI}]"]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from openenv_client.frames import JsonObject, Observation
-from openenv_gateway.mapping.blocks import text_block
+from openenv_gateway.mapping.blocks import capped, text_block
 from openenv_gateway.mapping.content import Gallery
-from openenv_gateway.mapping.cuts import cap_text, cut, encode
+from openenv_gateway.mapping.cuts import cut, encode
 from openenv_gateway.mapping.notes import METADATA, REWARD, Notes, finite, late_meta, observation_shown, told_reward
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.mapping.plain import plain_text
+from openenv_gateway.mapping.whole import JSON, Part, Whole, kept
 
 NEXT_EPISODE = "call reset to start the next episode"
 WHOLE = ("observation", "state")
@@ -41,21 +42,21 @@ def observation_meta(reply: Observation, options: MappingOptions, notes: Notes) 
     return meta
 
 
-def assemble(structured: JsonObject, meta: JsonObject, options: MappingOptions, uri: str | None) -> JsonObject:
+def assemble(structured: JsonObject, meta: JsonObject, options: MappingOptions, whole: Whole | None) -> JsonObject:
     """The CallToolResult of these members: pictures taken out, cut to size, told in the first text block."""
     gallery = Gallery()
-    whole = gallery.take(structured)
-    shown, text = cut_and_encoded(whole, options, uri)
-    if options.text == "plain" and "observation" in whole:
-        plain = plain_text(whole)
-        text = text if plain is None else cap_text(plain, options.max_result_bytes, uri)
+    taken = gallery.take(structured)
+    shown, text = cut_and_encoded(taken, options, whole)
+    if options.text == "plain" and "observation" in taken:
+        plain = plain_text(taken)
+        text = text if plain is None else capped(plain, options.max_result_bytes, whole)
     return {"content": [text_block(text), *gallery.blocks], "structuredContent": shown, "isError": False, "_meta": meta}
 
 
-def cut_and_encoded(structured: JsonObject, options: MappingOptions, uri: str | None) -> tuple[JsonObject, str]:
-    """structuredContent within the operator's limit, and its JSON."""
+def cut_and_encoded(structured: JsonObject, options: MappingOptions, whole: Whole | None) -> tuple[JsonObject, str]:
+    """structuredContent within the operator's limit, and its JSON. What is cut goes whole to `whole`."""
     body = encode(structured)
     if len(body) > options.max_result_bytes:
-        structured = cut(structured, options.max_result_bytes, uri, WHOLE)
+        structured = cut(structured, options.max_result_bytes, kept(whole, Part(JSON, body)), WHOLE)
         body = encode(structured)
     return structured, body.decode()

@@ -17,6 +17,7 @@ from openenv_gateway.mapping import encoded, signatures
 from openenv_gateway.mapping.content import Gallery
 from openenv_gateway.mapping.cuts import cap_text, encode
 from openenv_gateway.mapping.replies import check_depth
+from openenv_gateway.mapping.whole import TEXT, Part, Whole, kept
 
 _ROLES = ("user", "assistant")
 _LEAST_SHARE = 500
@@ -41,19 +42,26 @@ def unpack_texts(blocks: list[JsonObject], gallery: Gallery) -> list[JsonObject]
     return [_unpacked(block, gallery) for block in blocks]
 
 
-def cap_blocks(blocks: list[JsonObject], limit: int, uri: str | None = None) -> list[JsonObject]:
-    """The same blocks, whose texts and resources together keep to about `limit` bytes; a cut one says so in its last line."""
-    capped: list[JsonObject] = []
+def cap_blocks(blocks: list[JsonObject], limit: int, whole: Whole | None = None) -> list[JsonObject]:
+    """The same blocks, whose texts and resources together keep to about `limit` bytes; a cut one says so in its last line, and
+    goes whole to `whole`."""
+    shown: list[JsonObject] = []
     left = limit
     for block in blocks:
         share = max(left, _LEAST_SHARE)
         if block["type"] == "resource" and len(encode(block)) > share:
-            block = text_block(_resource_text(block["resource"]))
+            block = text_block(_resource_text(block["resource"], whole))
         if block["type"] == "text":
-            block = {**block, "text": cap_text(block["text"], share, uri)}
+            block = {**block, "text": capped(block["text"], share, whole)}
             left -= len(block["text"].encode())
-        capped.append(block)
-    return capped
+        shown.append(block)
+    return shown
+
+
+def capped(text: str, limit: int, whole: Whole | None = None) -> str:
+    """The text within `limit` bytes, as `cuts.cap_text` has it; what is cut goes whole to `whole`."""
+    body = text.encode()
+    return text if len(body) <= limit else cap_text(text, limit, kept(whole, Part(TEXT, body)))
 
 
 def _unpacked(block: JsonObject, gallery: Gallery) -> JsonObject:
@@ -144,7 +152,10 @@ def _link_text(item: Mapping[str, Any], uri: str) -> str:
     return f"{told} {description}" if isinstance(description, str) else told
 
 
-def _resource_text(resource: JsonObject) -> str:
+def _resource_text(resource: JsonObject, whole: Whole | None) -> str:
     if "text" in resource:
         return f"[resource {resource['uri']}]\n{resource['text']}"
-    return f"[resource {resource['uri']} of {len(resource['blob'])} base64 characters, too large to show]"
+    blob = resource["blob"]
+    uri = kept(whole, Part(resource.get("mimeType", "application/octet-stream"), blob.encode(), is_blob=True))
+    where = "too large to show" if uri is None else f"to be read at {uri}"
+    return f"[resource {resource['uri']} of {len(blob)} base64 characters, {where}]"

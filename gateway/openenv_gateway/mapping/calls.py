@@ -18,6 +18,7 @@ from openenv_gateway.mapping.cuts import cap_text, encode
 from openenv_gateway.mapping.failures import ERROR, error_data, failure_text, reported_failure, tool_failure
 from openenv_gateway.mapping.notes import DONE, REWARD, Notes, told_reward
 from openenv_gateway.mapping.options import MappingOptions
+from openenv_gateway.mapping.whole import Whole
 
 _RESULT_KEYS = frozenset({"content", "structured_content", "structuredContent", "data", "is_error", "isError"})
 _OUTCOME_FIELDS = ("result", "error")
@@ -42,7 +43,7 @@ class Call:
     options: MappingOptions
     notes: Notes
     action: JsonObject | None = None
-    latest_uri: str | None = None
+    whole: Whole | None = None
 
 
 def outcome_of(observation: JsonObject) -> Outcome | None:
@@ -64,8 +65,8 @@ def tool_result(outcome: Outcome, call: Call) -> JsonObject:
     texts = unpack_texts(blocks, gallery)
     value = _joined_text(blocks) if outcome.value is None else outcome.value
     members = {**_members(call, value), **call.notes.shown(call.options)}
-    structured, text = cut_and_encoded(gallery.take(members), call.options, call.latest_uri)
-    shown = cap_blocks(texts, call.options.max_result_bytes, call.latest_uri) or [text_block(text)]
+    structured, text = cut_and_encoded(gallery.take(members), call.options, call.whole)
+    shown = cap_blocks(texts, call.options.max_result_bytes, call.whole) or [text_block(text)]
     tail = _tail(structured) if blocks else []
     meta = observation_meta(call.reply, call.options, call.notes)
     return {"content": [*shown, *gallery.blocks, *tail], "structuredContent": structured, "isError": False, "_meta": meta}
@@ -114,8 +115,8 @@ def _failed(outcome: Outcome, call: Call) -> JsonObject:
         texts = blocks or [text_block(encode({"result": outcome.value}).decode())]
         failure = reported_failure(cap_text(texts[0]["text"], 2000), call.action)
     members = {**_members(call, None), **call.notes.shown(call.options)}
-    structured, _ = cut_and_encoded(members, call.options, call.latest_uri)
+    structured, _ = cut_and_encoded(members, call.options, call.whole)
     meta = {**observation_meta(call.reply, call.options, call.notes), DONE: call.reply.done, ERROR: error_data(failure)}
     if call.options.reward != "hidden":
         meta[REWARD] = told_reward(call.reply.reward)
-    return {"content": [*cap_blocks(texts, limit, call.latest_uri), *_tail(structured)], "isError": True, "_meta": meta}
+    return {"content": [*cap_blocks(texts, limit, call.whole), *_tail(structured)], "isError": True, "_meta": meta}

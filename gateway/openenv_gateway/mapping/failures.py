@@ -15,6 +15,7 @@ from openenv_gateway.mapping.cuts import cut, encode
 from openenv_gateway.mapping.failure import Failure, error_data, failure_text
 from openenv_gateway.mapping.notes import Notes, late_meta
 from openenv_gateway.mapping.options import MappingOptions
+from openenv_gateway.mapping.whole import JSON, Part, Whole, kept
 
 __all__ = [
     "ERROR",
@@ -76,7 +77,7 @@ def protocol_code(failure: Failure) -> int | None:
 
 
 def failure_result(
-    failure: Failure, notes: Notes = _NO_NOTES, *, options: MappingOptions = _DEFAULTS, latest_uri: str | None = None
+    failure: Failure, notes: Notes = _NO_NOTES, *, options: MappingOptions = _DEFAULTS, whole: Whole | None = None
 ) -> JsonObject:
     """The isError result: no structuredContent, since hosts that check outputSchema would show a schema error instead of this
     one. All is in one text; only pictures of a late outcome follow it. `notes` as in a result."""
@@ -84,10 +85,15 @@ def failure_result(
     if failure.code == EpisodeLost.code:
         lines += _lost(notes)
     gallery = Gallery()
-    shown = cut(gallery.take(notes.shown(options)), MAX_NOTES, latest_uri)
+    shown = _cut(gallery.take(notes.shown(options)), whole)
     lines += [f"{key}: {value if isinstance(value, str) else encode(value).decode()}" for key, value in shown.items()]
     meta = {**notes.meta(), **late_meta(notes.late, options), ERROR: error_data(failure)}
     return {"content": [text_block("\n".join(lines)), *gallery.blocks], "isError": True, "_meta": meta}
+
+
+def _cut(shown: JsonObject, whole: Whole | None) -> JsonObject:
+    body = encode(shown)
+    return shown if len(body) <= MAX_NOTES else cut(shown, MAX_NOTES, kept(whole, Part(JSON, body)))
 
 
 def _lost(notes: Notes) -> list[str]:

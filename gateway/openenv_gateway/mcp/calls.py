@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 from openenv_client.errors import OpenEnvError
 from openenv_client.frames import JsonObject, State
 from openenv_gateway.errors import GatewayError, UnknownTool
 from openenv_gateway.mapping.actions import Request, to_request
 from openenv_gateway.mapping.failures import error_data, failure_of, failure_result
-from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.mapping.results import Notes, call_result, observation_result, state_result
 from openenv_gateway.mapping.tools import Tool, ToolKind
+from openenv_gateway.mapping.whole import Whole
 from openenv_gateway.mcp.caller import Caller, lane_of
 from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import INVALID_PARAMS, RpcError
+from openenv_gateway.mcp.resources import latest_uri
 from openenv_gateway.sessions.environment import Environment
 from openenv_gateway.sessions.lane import Lane
 from openenv_gateway.sessions.outcome import ActionLate, Late, Outcome
@@ -63,7 +65,7 @@ async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane
     try:
         outcome = await lane.call(request, tool.name, timeout_s, running.gone)
         running.log("info", f"{tool.name}: answered, now {lane!r}")
-        return _result(environment.settings.mapping, tool, lane, request, outcome)
+        return _keeping(environment, lane, lambda whole: _result(environment, tool, lane, request, outcome, whole))
     except ActionLate as caught:
         failure, late = failure_of(caught), caught.late
     except (OpenEnvError, GatewayError) as caught:
@@ -78,10 +80,24 @@ async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane
         step=lane.step_count if lane.episode is not None else None,
         lane=lane.handle,
     )
-    return failure_result(failure, notes, options=environment.settings.mapping)
+    options = environment.settings.mapping
+    return _keeping(environment, lane, lambda whole: failure_result(failure, notes, options=options, whole=whole))
 
 
-def _result(options: MappingOptions, tool: Tool, lane: Lane, request: Request, outcome: Outcome) -> JsonObject:
+def _keeping(environment: Environment, lane: Lane, make: Callable[[Whole], JsonObject]) -> JsonObject:
+    """The result that `make` makes; what it cuts stays readable as a whole."""
+    latest = environment.lanes.latest
+    whole = Whole(lambda: latest_uri(environment.name, *latest.place(lane)), latest.lane_bytes)
+    result = make(whole)
+    if whole.parts:
+        latest.keep(lane, whole.parts)
+    return result
+
+
+def _result(
+    environment: Environment, tool: Tool, lane: Lane, request: Request, outcome: Outcome, whole: Whole
+) -> JsonObject:
+    options = environment.settings.mapping
     notes = Notes(
         session_id=lane.handle if tool.kind is ToolKind.RESET or outcome.opened else None,
         notice=outcome.notice,
@@ -91,7 +107,7 @@ def _result(options: MappingOptions, tool: Tool, lane: Lane, request: Request, o
         lane=lane.handle,
     )
     if isinstance(outcome.reply, State):
-        return state_result(outcome.reply, options, notes)
+        return state_result(outcome.reply, options, notes, whole=whole)
     if tool.kind is ToolKind.CALL:
-        return call_result(outcome.reply, options, notes, action=request.data)
-    return observation_result(outcome.reply, options, notes)
+        return call_result(outcome.reply, options, notes, action=request.data, whole=whole)
+    return observation_result(outcome.reply, options, notes, whole=whole)

@@ -14,8 +14,9 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
-TOOLS_TTL_MS = 60_000
-"""How long a client may keep discover and list results: long enough to save calls, short against a server's restart."""
+TTL_MS = 60_000
+"""How long a client may keep what discover, lists and resources/read answer: long enough to save calls, short against a
+server's restart."""
 
 
 class Revision(StrEnum):
@@ -43,24 +44,30 @@ def server_info(environment: str) -> JsonObject:
     return {"name": "openenv-gateway", "title": f"OpenEnv: {environment}", "version": __version__}
 
 
-def word_result(result: JsonObject, revision: Revision, environment: str, *, cacheable: bool = False) -> JsonObject:
-    """`result` as `revision` has it: modern results say that they are complete, who made them, how long they may be kept."""
+def word_result(result: JsonObject, revision: Revision, environment: str, *, ttl_ms: int | None = None) -> JsonObject:
+    """`result` as `revision` has it: modern results say that they are complete and who made them; discover, lists and
+    resources/read also how long they may be kept (`ttl_ms` milliseconds; None: not a result of that kind)."""
     if not revision.is_modern:
         return result
     meta = {SERVER_INFO_KEY: server_info(environment), **result.get("_meta", {})}
     worded = {**result, "resultType": "complete", "_meta": meta}
-    return {**worded, "ttlMs": TOOLS_TTL_MS, "cacheScope": "private"} if cacheable else worded
+    return worded if ttl_ms is None else {**worded, "ttlMs": ttl_ms, "cacheScope": "private"}
 
 
 def word_tool(tool: JsonObject, revision: Revision) -> JsonObject:
     """A tool as `revision` has it: structured output and titles exist from 2025-06-18 on."""
-    if revision is not Revision.V2025_03_26:
-        return tool
-    return {key: value for key, value in tool.items() if key not in ("outputSchema", "title")}
+    return _without(tool, ("outputSchema", "title")) if revision is Revision.V2025_03_26 else tool
+
+
+def word_listed(item: JsonObject, revision: Revision) -> JsonObject:
+    """A resource, resource template or prompt as `revision` has it: titles exist from 2025-06-18 on."""
+    return _without(item, ("title",)) if revision is Revision.V2025_03_26 else item
 
 
 def word_call_result(result: JsonObject, revision: Revision) -> JsonObject:
     """A tool result as `revision` has it: structuredContent exists from 2025-06-18 on."""
-    if revision is not Revision.V2025_03_26:
-        return result
-    return {key: value for key, value in result.items() if key != "structuredContent"}
+    return _without(result, ("structuredContent",)) if revision is Revision.V2025_03_26 else result
+
+
+def _without(item: JsonObject, keys: tuple[str, ...]) -> JsonObject:
+    return {key: value for key, value in item.items() if key not in keys}

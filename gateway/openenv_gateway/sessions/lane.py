@@ -70,6 +70,11 @@ class Lane:
         return self._waiting > 0
 
     @property
+    def latest(self) -> Observation | None:
+        """The latest observation, None before the first."""
+        return self._latest
+
+    @property
     def holds_place(self) -> bool:
         """Whether it has an environment session that somebody else could use the room of."""
         return self._wire.has_session
@@ -98,8 +103,8 @@ class Lane:
         """Send an operator's request on as it is. Returns the server's reply as it came, an error frame too.
 
         Nothing is added: no reset before a first step, no rule after done, and an outcome that an operator gave up is told to
-        nobody. Raises ReplyTimeout, EpisodeLost, BadReply, LaneBusy, StillOpening, UnknownHandle (the lane was closed), and what
-        opening an environment session raises. Cancelling is safe at any point.
+        nobody. Raises ReplyTimeout, EpisodeLost, BadReply, LaneBusy, StillOpening, UnknownHandle (the lane was closed), and
+        what opening an environment session raises. Cancelling is safe at any point.
         """
         return await self._in_turn(lambda: self._relay(kind, data, timeout_s))
 

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from openenv_gateway.errors import Draining, LaneBusy, UnknownHandle
 from openenv_gateway.pool.pool import Pool
 from openenv_gateway.sessions.lane import Lane
+from openenv_gateway.sessions.latest import LatestResults
 from openenv_gateway.sessions.phases import Phase
 from openenv_gateway.settings import EnvironmentSettings
 
@@ -28,11 +29,12 @@ ABANDONED_S = 120.0
 
 
 class LaneRegistry:
-    """The lanes of one environment."""
+    """The lanes of one environment. `latest` keeps what was too large of their results."""
 
     def __init__(self, settings: EnvironmentSettings, on_restart: Callable[[], None] = lambda: None) -> None:
         self._settings = settings
         self.pool = Pool(settings, self._make_room, on_restart)
+        self.latest = LatestResults()
         self._by_handle: dict[str, Lane] = {}
         self._by_name: dict[tuple[str, str], Lane] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -71,6 +73,10 @@ class LaneRegistry:
         if lane is None:
             lane = self._by_name[principal, name] = self.new(principal)
         return lane
+
+    def known(self, principal: str, name: str) -> Lane | None:
+        """The lane of (principal, name), None when there is none."""
+        return self._by_name.get((principal, name))
 
     def leave(self, owner: str, lane: Lane) -> None:
         """`owner` (an MCP session) ends: when it was the last, the lane lingers."""
@@ -148,3 +154,4 @@ class LaneRegistry:
         task = asyncio.get_running_loop().create_task(lane.close(), name=f"end of {lane!r}")
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
+        task.add_done_callback(lambda _: self.latest.forget(lane))

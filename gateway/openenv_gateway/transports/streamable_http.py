@@ -17,6 +17,7 @@ from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.caller import Caller
 from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import Notification, Request, Response, RpcError
+from openenv_gateway.mcp.kernel import LANE_FREE
 from openenv_gateway.mcp.ladder import check_modern_version, climb, handshake_revision, is_modern_request
 from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE, Revision
 from openenv_gateway.mcp.sessions import McpSession
@@ -241,7 +242,7 @@ class StreamableHttp:
 
     @staticmethod
     def _require_lane(exchange: Exchange, message: jsonrpc.Message) -> None:
-        lane_free = isinstance(message, Request) and message.method in ("tools/list", "ping")
+        lane_free = isinstance(message, Request) and message.method in LANE_FREE
         if exchange.lane_name is None and not lane_free:
             raise RpcError(jsonrpc.INVALID_REQUEST, THREE_WAYS)
 
