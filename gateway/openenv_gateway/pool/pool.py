@@ -9,10 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from bisect import insort
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 from openenv_client.connection import Connection
@@ -22,6 +20,7 @@ from openenv_client.session import EnvironmentSession
 from openenv_gateway.errors import Draining, QueueTimeout
 from openenv_gateway.pool.backoff import Backoff
 from openenv_gateway.pool.decide import Evict, Launch, Lease, Limits, ServerView, decide
+from openenv_gateway.pool.line import Line, Waiter
 from openenv_gateway.pool.sources import LAUNCHING_KINDS, RunningServer, launch
 from openenv_gateway.settings import EnvironmentSettings
 
@@ -72,18 +71,6 @@ class LeasedSession:
             self._free()
 
 
-@dataclass(eq=False, slots=True)
-class _Waiter:
-    """Somebody in the queue. `left` are the seconds of queueing that remain; time in which a server starts does not count, but
-    `until` is the end in any case."""
-
-    ticket: int
-    left: float
-    until: float
-    place: asyncio.Future[_Server]
-    refusal: CapacityReached | None = None
-
-
 class Pool:
     """Hands out environment sessions of one environment. `on_scarcity` is called when somebody waits and nothing is coming;
     it should make lanes that merely linger give up their sessions. `on_restart` is called when a server that runs elsewhere may
@@ -98,8 +85,7 @@ class Pool:
         self._settings = settings
         self._on_scarcity, self._on_restart = on_scarcity, on_restart
         self._servers: dict[int, _Server] = {}
-        self._waiters: list[_Waiter] = []
-        self._tickets = count()
+        self._line: Line[_Server] = Line(settings.timeouts.queue_s, settings.timeouts.launch_s)
         self._tasks: set[asyncio.Task[None]] = set()
         self._next_key = 0
         self._expected = settings.pool.sessions_per_server
@@ -110,7 +96,7 @@ class Pool:
 
     def __repr__(self) -> str:
         places = ", ".join(f"{s.leased}/{s.capacity or '?'}" for s in self._servers.values())
-        return f"<Pool {self._settings.name}: servers [{places}], {len(self._waiters)} waiting>"
+        return f"<Pool {self._settings.name}: servers [{places}], {len(self._line)} waiting>"
 
     async def open(self, kind: Kind, data: Mapping[str, Any], reply_timeout_s: float) -> tuple[LeasedSession, str | bytes]:
         """A new environment session and the reply to its first request.
@@ -119,7 +105,7 @@ class Pool:
         `queue_s` for a place, then QueueTimeout. Raises what a launch or the connection raises (LaunchFailed,
         ServerUnreachable, FactoryFailed, WebSocketRefused, ReplyTimeout, EpisodeLost); then nothing stays open.
         """
-        waiter = self._waiter()
+        waiter = self._line.ticket()
         died: ServerUnreachable | None = None
         while True:
             server = await self._place(waiter)
@@ -137,7 +123,7 @@ class Pool:
         for server in self._servers.values():
             if server.running is not None:
                 return server.running.base_url
-        server = await self._place(self._waiter())
+        server = await self._place(self._line.ticket())
         self._free(server)
         if server.running is None:
             raise ServerUnreachable(self._settings.name, "the server ended as soon as it had started")
@@ -145,10 +131,10 @@ class Pool:
 
     def doing(self) -> str:
         """What whoever opens a session waits for, in a few words."""
-        if any(server.running is None for server in self._servers.values()):
+        if self._is_starting():
             return "waiting for a server that is being launched"
-        if self._waiters:
-            return f"waiting for a free environment session ({len(self._waiters)} in the queue)"
+        if len(self._line):
+            return f"waiting for a free environment session ({len(self._line)} in the queue)"
         return "waiting for the first answer of a new environment session"
 
     def reconsider(self) -> None:
@@ -158,8 +144,7 @@ class Pool:
     async def close(self) -> None:
         """Refuse whoever waits, end launches, stop every launched server. Nothing is left running."""
         self._closed = True
-        while self._waiters:
-            self._fail(self._waiters.pop(0), Draining("The gateway is stopping"))
+        self._line.fail(Draining("The gateway is stopping"))
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -171,42 +156,22 @@ class Pool:
 
     # --- places -----------------------------------------------------------------------------------------------------
 
-    def _waiter(self) -> _Waiter:
-        loop, timeouts = asyncio.get_running_loop(), self._settings.timeouts
-        until = loop.time() + timeouts.queue_s + timeouts.launch_s
-        return _Waiter(next(self._tickets), timeouts.queue_s, until, loop.create_future())
-
-    async def _place(self, waiter: _Waiter) -> _Server:
+    async def _place(self, waiter: Waiter[_Server]) -> _Server:
         if self._closed:
             raise Draining("The gateway is stopping")
-        waiter.place = asyncio.get_running_loop().create_future()
-        # Who was refused keeps the ticket and so the place in the queue: first come, first served.
-        insort(self._waiters, waiter, key=lambda other: other.ticket)
+        self._line.join(waiter)
         try:
             self._act()
-            return await self._wait(waiter)
-        except (QueueTimeout, asyncio.CancelledError):
-            self._give_back(waiter)
+            return await self._line.wait(waiter, self._is_starting)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            if (server := self._line.leave(waiter)) is not None:
+                self._free(server)
+            if isinstance(error, TimeoutError):
+                raise self._queue_timeout(waiter.refusal) from waiter.refusal or self._launch_error
             raise
 
-    async def _wait(self, waiter: _Waiter) -> _Server:
-        loop = asyncio.get_running_loop()
-        while True:
-            began = loop.time()
-            done, _ = await asyncio.wait({waiter.place}, timeout=min(waiter.left, WATCH_S))
-            if all(server.running is not None for server in self._servers.values()):
-                waiter.left -= loop.time() - began
-            if done:
-                return waiter.place.result()
-            if waiter.left <= 0 or loop.time() >= waiter.until:
-                raise self._queue_timeout(waiter.refusal) from waiter.refusal or self._launch_error
-
-    def _give_back(self, waiter: _Waiter) -> None:
-        """Take back a place that was given in the very moment in which its waiter left."""
-        if waiter in self._waiters:
-            self._waiters.remove(waiter)
-        elif waiter.place.done() and waiter.place.exception() is None:
-            self._free(waiter.place.result())
+    def _is_starting(self) -> bool:
+        return any(server.running is None for server in self._servers.values())
 
     def _queue_timeout(self, refusal: CapacityReached | None) -> QueueTimeout:
         seconds = self._settings.timeouts.queue_s
@@ -224,7 +189,7 @@ class Pool:
         now = asyncio.get_running_loop().time()
         limits = Limits(self._max_servers(), self._expected, self._backoff.launches_from)
         views = [server.view(now) for server in self._servers.values()]
-        for action in decide(views, len(self._waiters), limits, now):
+        for action in decide(views, len(self._line), limits, now):
             match action:
                 case Lease(server=key):
                     self._lease(self._servers[key])
@@ -237,21 +202,12 @@ class Pool:
         return self._settings.pool.max_servers if self._settings.source.kind in LAUNCHING_KINDS else 1
 
     def _lease(self, server: _Server) -> None:
-        while self._waiters:
-            waiter = self._waiters.pop(0)
-            if not waiter.place.done():
-                server.leased += 1
-                waiter.place.set_result(server)
-                return
+        if self._line.serve(server):
+            server.leased += 1
 
     def _free(self, server: _Server) -> None:
         server.leased -= 1
         self._act()
-
-    @staticmethod
-    def _fail(waiter: _Waiter, error: Exception) -> None:
-        if not waiter.place.done():
-            waiter.place.set_exception(error)
 
     # --- sessions ---------------------------------------------------------------------------------------------------
 
@@ -361,8 +317,7 @@ class Pool:
         self._launch_error = error
         self._hold_launches()
         if not self._servers:
-            while self._waiters:
-                self._fail(self._waiters.pop(0), error)
+            self._line.fail(error)
         self._act()
 
     def _hold_launches(self) -> None:
