@@ -7,8 +7,15 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from testkit import servers, venvs
+from testkit import mcp_1, servers, venvs
 from testkit.arcade import PACKAGES, SESSIONS, Arcade
+
+
+@pytest.fixture(scope="session", autouse=True)
+def old_clients() -> Iterator[None]:
+    """The processes of mcp 1 clients, which are kept between tests, end with the run."""
+    yield
+    mcp_1.end_idle()
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,11 @@
 """The official `mcp` 1.x client, driven by lines: one JSON command on stdin, one JSON answer on stdout.
 
-    python mcp1.py '{"url": "http://…/mcp"}'        or  '{"command": ["openenv-gateway", "stdio", "demo"], "env": {}}'
-    {"do": "list"}                                  or  {"do": "call", "tool": "step", "arguments": {"cell": 5}}
+    {"do": "open", "url": "http://…/mcp"}       or  {"do": "open", "command": ["openenv-gateway", "stdio", "demo"], "env": {}}
+    {"do": "list"}                              or  {"do": "call", "tool": "step", "arguments": {"cell": 5}}
+    {"do": "close"}                             closes the client as its users close it; another may be opened then
 
-Runs in a virtual environment with mcp 1 (testkit.venvs), started by testkit.agents.
-
-The first line of the answer is {"revision": …}. An answer is {"result": …} or {"error": {"code", "message", "data"}}. End of
-stdin closes the client as its users close it. "revision" beside the URL makes it ask for an older revision.
+Answers are {"result": …} or {"error": {"code", "message", "data"}}; the result of open is the revision. With "revision" beside
+the URL it asks for an older one. Runs in a virtual environment with mcp 1 (testkit.venvs), started by testkit.mcp_1.
 """
 
 import json
@@ -18,6 +17,13 @@ import mcp.types as types
 from mcp.client.streamable_http import streamable_http_client
 
 from mcp import ClientSession, McpError, StdioServerParameters, stdio_client
+
+LATEST = types.LATEST_PROTOCOL_VERSION
+
+
+async def next_command():
+    line = await anyio.to_thread.run_sync(sys.stdin.readline)
+    return json.loads(line) if line else None
 
 
 def say(message):
@@ -55,16 +61,21 @@ async def carry_out(session, command):
     return on_wire(await session.call_tool(command["tool"], command["arguments"]))
 
 
-async def main():
-    target = json.loads(sys.argv[1])
-    types.LATEST_PROTOCOL_VERSION = target.get("revision") or types.LATEST_PROTOCOL_VERSION
+async def converse(target):
+    types.LATEST_PROTOCOL_VERSION = target.get("revision") or LATEST
     async with transport(target) as (read, write), ClientSession(read, write) as session:
-        say({"revision": (await session.initialize()).protocolVersion})
-        while line := await anyio.to_thread.run_sync(sys.stdin.readline):
+        say({"result": (await session.initialize()).protocolVersion})
+        while (command := await next_command()) is not None and command["do"] != "close":
             try:
-                say({"result": await carry_out(session, json.loads(line))})
+                say({"result": await carry_out(session, command)})
             except McpError as error:
                 say({"error": on_wire(error.error)})
+    say({"result": "closed"})
+
+
+async def main():
+    while (command := await next_command()) is not None:
+        await converse(command)
 
 
 anyio.run(main)

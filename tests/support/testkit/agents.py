@@ -7,15 +7,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
 from mcp import Client, MCPError, StdioServerParameters
-from testkit import venvs
+from testkit import mcp_1
+from testkit.mcp_1 import Refused
 
 MCP_2_AUTO, MCP_2_LEGACY, MCP_2_MODERN, MCP_1 = "mcp-2.3-auto", "mcp-2.3-legacy", "mcp-2.3-2026-07-28", "mcp-1.30"
 KINDS: Final = (MCP_2_AUTO, MCP_2_LEGACY, MCP_2_MODERN, MCP_1)
@@ -23,23 +22,16 @@ KINDS: Final = (MCP_2_AUTO, MCP_2_LEGACY, MCP_2_MODERN, MCP_1)
 HANDSHAKE: Final = (MCP_2_LEGACY, MCP_1)
 
 ANSWER_TIMEOUT_S: Final = 60.0
-_SCRIPT: Final = Path(__file__).parents[2] / "real" / "clients" / "mcp1.py"
 _MODES: Final[Mapping[str, Literal["auto", "legacy", "2026-07-28"]]] = {
     MCP_2_AUTO: "auto",
     MCP_2_LEGACY: "legacy",
     MCP_2_MODERN: "2026-07-28",
 }
 
+__all__ = ["HANDSHAKE", "KINDS", "MCP_1", "MCP_2_AUTO", "MCP_2_LEGACY", "MCP_2_MODERN", "Agent", "Refused", "connected", "told"]
+
 Target = str | Sequence[str]
 """The URL of an MCP endpoint, or the command of a stdio server."""
-
-
-class Refused(Exception):
-    """A JSON-RPC error instead of a result."""
-
-    def __init__(self, code: int, message: str, data: Any) -> None:
-        super().__init__(f"{code}: {message}")
-        self.code, self.message, self.data = code, message, data
 
 
 class McpClient(Protocol):
@@ -158,58 +150,11 @@ def _innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
     return _innermost(error) if isinstance(error, BaseExceptionGroup) and len(group.exceptions) == 1 else error
 
 
-class _Mcp1:
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-
-    async def list_tools(self) -> list[dict[str, Any]]:
-        tools: list[dict[str, Any]] = await self._ask({"do": "list"})
-        return tools
-
-    async def call_tool(self, tool: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        result: dict[str, Any] = await self._ask({"do": "call", "tool": tool, "arguments": dict(arguments)})
-        return result
-
-    async def _ask(self, command: dict[str, Any]) -> Any:
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(command).encode() + b"\n")
-        answer = await self.answer()
-        if "error" in answer:
-            raise Refused(answer["error"]["code"], answer["error"]["message"], answer["error"].get("data"))
-        return answer["result"]
-
-    async def answer(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        async with asyncio.timeout(ANSWER_TIMEOUT_S):
-            line = await self._process.stdout.readline()
-        assert line, f"the mcp 1 client ended with {await self._process.wait()}; its traceback is on stderr"
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-
 @asynccontextmanager
 async def _mcp_1(target: Target, env: Mapping[str, str], revision: str) -> AsyncIterator[Agent]:
-    python = await asyncio.to_thread(venvs.known, venvs.MCP_1)
     aim = {"url": target} if isinstance(target, str) else {"command": list(target), "env": dict(env)}
-    process = await asyncio.create_subprocess_exec(
-        str(python),
-        str(_SCRIPT),
-        json.dumps({**aim, "revision": revision}),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        limit=16 * 2**20,
-    )
-    try:
-        client = _Mcp1(process)
-        yield Agent(client, (await client.answer())["revision"])
-        assert process.stdin is not None
-        process.stdin.close()
-        async with asyncio.timeout(ANSWER_TIMEOUT_S):
-            assert await process.wait() == 0
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    async with mcp_1.connected({**aim, "revision": revision}) as (client, spoken):
+        yield Agent(client, spoken)
 
 
 def _on_wire(model: Any) -> dict[str, Any]:
