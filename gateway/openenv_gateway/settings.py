@@ -80,13 +80,15 @@ class EnvironmentSettings:
 
 @dataclass(frozen=True, slots=True)
 class GatewaySettings:
-    """The process. `allowed_hosts` and `allowed_origins` are names beyond loopback that the guards accept; `port` 0 is any."""
+    """The process. `allowed_hosts` and `allowed_origins` are names beyond loopback that the guards accept; `port` 0 is any;
+    without `token_file` nobody has to authenticate."""
 
     environments: tuple[EnvironmentSettings, ...]
     host: str = "127.0.0.1"
     port: int = 8700
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
+    token_file: Path | None = None
     max_body_bytes: int = 4 * 2**20
     max_sessions: int = 10_000
     session_idle_s: float = 1800.0

@@ -53,6 +53,9 @@ def test_call_shows_the_content_and_saves_pictures(tmp_path: Path) -> None:
         (["tools", "bogus"], 2, "unknown source"),
         (["config", "emacs"], 2, "claude-code"),
         (["config", "claude-desktop", "http://127.0.0.1:8700/mcp"], 2, "commands only"),
+        (["config", "cursor", "demo", "--token-env", "TOKEN"], 2, "goes with the URL of a gateway"),
+        (["config", "cursor", "http://127.0.0.1:8700/mcp", "--token-env", "$TOKEN"], 2, "environment variable"),
+        (["tools", "http://127.0.0.1:9/mcp", "--token-env", "NOT_SET"], 2, "NOT_SET"),
         (["validate", "/nonexistent.toml"], 1, "/nonexistent.toml"),
         (["nonsense"], 2, "nonsense"),
     ],
@@ -72,4 +75,6 @@ def test_config_prints_a_block_whose_command_works_from_any_folder() -> None:
     assert Path(entry["command"]).is_absolute()
     assert entry["args"] == ["stdio", "demo=demo"]
     assert "claude_desktop_config.json" in done.stderr
+    printed = run("config", "codex", "http://127.0.0.1:8700/mcp", "--token-env", "CHESS_TOKEN").stdout
+    assert printed.endswith('bearer_token_env_var = "CHESS_TOKEN"\n')
     assert run("config", "claude-code").stdout == "claude mcp add --transport http openenv http://127.0.0.1:8700/mcp\n"

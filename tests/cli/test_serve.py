@@ -65,6 +65,65 @@ def test_the_banner_is_short_and_ends_with_what_to_paste() -> None:
     assert wait_until_gone(mark, 5) == []
 
 
+# --- tokens ----------------------------------------------------------------------------------------------------------
+
+TOKEN = "5f" * 32
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> Path:
+    path = tmp_path / "tokens"
+    path.touch(0o600)
+    path.write_text(f"agent me {TOKEN}\n")
+    return path
+
+
+def test_beyond_loopback_a_token_file_is_enough_and_the_token_is_asked_for(tokens: Path) -> None:
+    mark = new_mark()
+    with serving("demo", "--host", "0.0.0.0", "--token-file", str(tokens), mark=mark) as (process, url):
+        url = url.replace("0.0.0.0", "127.0.0.1")
+        assert get(url.replace("/envs/demo/mcp", "/health")) == (200, {"status": "healthy"})
+        with pytest.raises(OSError, match="401"):
+            post(url, "tools/list", {})
+        mine = run("tools", url, "--token-env", "MY_TOKEN", mark={"MY_TOKEN": TOKEN})
+        assert (mine.returncode, mine.stdout[:6]) == (0, "reset("), mine.stderr
+        called = run("call", f"{url}?session=me", "step", '{"cell": 5}', "--token-env", "MY_TOKEN", mark={"MY_TOKEN": TOKEN})
+        assert called.returncode == 0, called.stderr
+        nobody = run("tools", url)
+        assert (nobody.returncode, "--token-env" in nobody.stderr, "Bearer TOKEN" in nobody.stderr) == (1, True, True)
+        assert "export MY_TOKEN" in run("tools", url, "--token-env", "MY_TOKEN").stderr
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+    assert wait_until_gone(mark, 5) == []
+
+
+def test_the_banner_of_a_gateway_with_tokens_names_the_variable_and_shows_no_token(tokens: Path) -> None:
+    mark = new_mark()
+    command = [*GATEWAY, "serve", "demo", "--port", "0", "--token-file", str(tokens)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **mark}) as process:
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(3)]
+        process.terminate()
+        assert process.wait(10) == 0
+    assert lines[1].endswith("--header 'Authorization: Bearer ${OPENENV_GATEWAY_TOKEN}'\n")
+    assert "--token-env OPENENV_GATEWAY_TOKEN" in lines[2]
+    assert TOKEN not in "".join(lines)
+    assert wait_until_gone(mark, 5) == []
+
+
+def test_a_token_file_with_faults_reports_all_of_them_and_no_token(tmp_path: Path, tokens: Path) -> None:
+    tokens.write_text(f"agent me {TOKEN}\nboss me {TOKEN}\nagent you {TOKEN}\nagent him 123\n")
+    file = tmp_path / "gateway.toml"
+    file.write_text('token_file = "tokens"\n[environments.demo]\nsource = "demo"\n')
+    for command, code in ((["validate", str(file)], 1), (["serve", "--config", str(file), "--host", "0.0.0.0"], 2)):
+        mark = new_mark()
+        done = run(*command, mark=mark)
+        assert (done.returncode, "3 faults" in done.stderr) == (code, True), done.stderr
+        assert all(f"tokens:{line}: " in done.stderr for line in (2, 3, 4))
+        assert TOKEN not in done.stderr and TOKEN not in done.stdout
+        assert marked(mark) == []
+
+
 def test_kill_9_of_the_gateway_leaves_no_environment_server() -> None:
     mark = new_mark()
     with serving("demo", mark=mark) as (process, _):
@@ -99,7 +158,10 @@ def test_a_signal_while_a_server_is_launched_ends_the_launch() -> None:
         (["docker:chess-env"], 2, "cannot launch docker"),
         (["demo", "--port", "70000"], 2, "65535"),
         (["demo", "--host", "0.0.0.0"], 2, "--unprotected"),
+        (["demo", "--host", "0.0.0.0"], 2, "--token-file FILE"),
         (["demo", "--config", "/nonexistent.toml"], 2, "/nonexistent.toml"),
+        (["demo", "--token-file", "/nonexistent"], 2, "/nonexistent: cannot be read: No such file"),
+        (["demo", "--host", "0.0.0.0", "--token-file", "/dev/null"], 2, "/dev/null: not a regular file"),
         (["http://127.0.0.1:9"], 1, "Cannot reach the environment server at http://127.0.0.1:9"),
         (["cmd:false {port}"], 1, "false"),
         (["cmd:/no/such/program {port}"], 1, "/no/such/program"),

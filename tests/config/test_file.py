@@ -39,6 +39,7 @@ host = "0.0.0.0"
 port = 0
 allowed_hosts = ["gateway.example.org"]
 allowed_origins = ["https://app.example.org"]
+token_file = "secrets/tokens"
 max_body_bytes = 2048
 max_sessions = 7
 session_idle_s = 60
@@ -79,6 +80,7 @@ env_vars = { LEVEL = "3" }
         port=0,
         allowed_hosts=("gateway.example.org",),
         allowed_origins=("https://app.example.org",),
+        token_file=tmp_path / "secrets" / "tokens",
         max_body_bytes=2048,
         max_sessions=7,
         session_idle_s=60.0,
@@ -165,6 +167,12 @@ def test_the_command_line_comes_on_top_of_the_file(tmp_path: Path) -> None:
     assert [environment.name for environment in settings.environments] == ["demo", "b"]
     assert (settings.host, settings.port, settings.max_sessions) == ("::1", 2, 5)
     assert from_specs([], base=base) == base
+
+
+def test_the_token_file_of_the_command_line_replaces_that_of_the_file(tmp_path: Path) -> None:
+    base = load_config(written(tmp_path, 'token_file = "/etc/tokens"\n[environments.demo]\nsource = "demo"\n'))
+    assert (base.token_file, from_specs([], base=base).token_file) == (Path("/etc/tokens"), Path("/etc/tokens"))
+    assert from_specs([], base=base, token_file=Path("mine")).token_file == Path("mine")
 
 
 def test_exposure_from_the_command_line_holds_unless_a_spec_names_its_own() -> None:

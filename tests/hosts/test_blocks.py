@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,25 @@ def test_codex_gets_toml() -> None:
     }
 
 
+def test_a_token_is_named_and_each_host_replaces_the_name_in_its_own_way() -> None:
+    blocks = {host: block(host, "chess", url=URL, token_variable="CHESS_TOKEN") for host in HOSTS if host != "claude-desktop"}
+    assert shlex.split(blocks["claude-code"]) == [
+        "claude", "mcp", "add", "--scope", "project", "--transport", "http", "chess", URL,
+        "--header", "Authorization: Bearer ${CHESS_TOKEN}",
+    ]  # fmt: skip
+    assert "'Authorization: Bearer ${CHESS_TOKEN}'" in blocks["claude-code"]  # no shell puts the token into the file
+    assert json.loads(blocks["cursor"]) == {
+        "mcpServers": {"chess": {"url": URL, "headers": {"Authorization": "Bearer ${env:CHESS_TOKEN}"}}}
+    }
+    assert json.loads(blocks["vscode"]) == {
+        "inputs": [{"type": "promptString", "id": "chess-token", "description": "Token for chess", "password": True}],
+        "servers": {"chess": {"type": "http", "url": URL, "headers": {"Authorization": "Bearer ${input:chess-token}"}}},
+    }
+    assert tomllib.loads(blocks["codex"]) == {"mcp_servers": {"chess": {"url": URL, "bearer_token_env_var": "CHESS_TOKEN"}}}
+    assert blocks["curl"].count('-H "Authorization: Bearer $CHESS_TOKEN" ') == 5 == blocks["curl"].count("curl -s")
+    assert "os.environ['CHESS_TOKEN']" in blocks["python"]
+
+
 @given(NAMES, COMMANDS)
 def test_any_command_survives_every_syntax(name: str, command: list[str]) -> None:
     expected = {"command": command[0], "args": command[1:]}
@@ -110,6 +131,9 @@ def test_the_curl_block_sends_valid_json_rpc() -> None:
         ("cursor", {}, "needs either the URL of a served environment or a command to launch, not both"),
         ("cursor", {"url": URL, "command": COMMAND}, "needs either the URL of a served environment or a command"),
         ("cursor", {"url": URL, "name": "a b"}, 'the name "a b" must be 1 to 64 letters, digits'),
+        ("cursor", {"url": URL, "token_variable": "A B"}, "stands in an environment variable: letters, digits, underscores"),
+        ("cursor", {"url": URL, "token_variable": "$(id)"}, "stands in an environment variable"),
+        ("cursor", {"command": COMMAND, "token_variable": "TOKEN"}, "a token goes with a URL"),
         ("claude-code", {"url": URL, "name": "-x"}, 'the name "-x" must be 1 to 64 letters, digits'),
     ],
 )
@@ -117,10 +141,10 @@ def test_what_cannot_be_says_why_and_what_works(host: str, way: dict[str, Any], 
     assert reason in refusal(host, **way)
 
 
-@pytest.fixture(scope="module")
-def served() -> Iterator[str]:
-    """The MCP URL of a real gateway that serves the demo."""
-    process = subprocess.Popen([GATEWAY, "serve", "demo", "--port", "0", "--json"], stderr=subprocess.PIPE, text=True)
+@contextmanager
+def gateway(*options: str) -> Iterator[str]:
+    """A real gateway that serves the demo, as the MCP URL."""
+    process = subprocess.Popen([GATEWAY, "serve", "demo", "--port", "0", "--json", *options], stderr=subprocess.PIPE, text=True)
     with process:
         assert process.stderr is not None
         try:
@@ -130,8 +154,29 @@ def served() -> Iterator[str]:
         assert process.wait(DEADLINE_S) == 0
 
 
-def run(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    """The MCP URL of a real gateway."""
+    with gateway() as url:
+        yield url
+
+
+TOKEN = "t0" * 16
+
+
+@pytest.fixture(scope="module")
+def protected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The same of one that wants TOKEN."""
+    tokens = tmp_path_factory.mktemp("protected") / "tokens"
+    tokens.touch(0o600)
+    tokens.write_text(f"agent me {TOKEN}\n")
+    with gateway("--token-file", str(tokens)) as url:
+        yield url
+
+
+def run(*command: str, **variables: str) -> str:
+    environment = {**os.environ, **variables}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
@@ -151,5 +196,22 @@ def test_the_python_block_runs_as_pasted(served: str, way: str, tmp_path: Path) 
     target: dict[str, Any] = {"url": served} if way == "url" else {"command": [GATEWAY, "stdio", "demo"]}
     script.write_text(block("python", "demo", **target), encoding="utf-8")
     *tools, result = run(sys.executable, str(script)).splitlines()
+    assert [line.split()[0] for line in tools] == ["reset", "step", "state"]
+    assert json.loads(result)["observation"]["legal_moves"] == list(range(1, 10))
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_curl_block_with_a_token_runs_as_pasted(protected: str) -> None:
+    text = block("curl", "demo", url=protected, token_variable="DEMO_TOKEN")
+    named, listed, initialized = (json.loads(line) for line in run("sh", "-c", text, DEMO_TOKEN=TOKEN).splitlines())
+    assert {tool["name"] for tool in listed["result"]["tools"]} == {"reset", "step", "state"}
+    for answer in (named, initialized):
+        assert not answer["result"].get("isError")
+
+
+def test_the_python_block_with_a_token_runs_as_pasted(protected: str, tmp_path: Path) -> None:
+    script = tmp_path / "play.py"
+    script.write_text(block("python", "demo", url=protected, token_variable="DEMO_TOKEN"), encoding="utf-8")
+    *tools, result = run(sys.executable, str(script), DEMO_TOKEN=TOKEN).splitlines()
     assert [line.split()[0] for line in tools] == ["reset", "step", "state"]
     assert json.loads(result)["observation"]["legal_moves"] == list(range(1, 10))

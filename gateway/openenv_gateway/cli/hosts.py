@@ -7,25 +7,29 @@ from pathlib import Path
 
 import click
 
-from openenv_gateway.cli.options import make_settings
+from openenv_gateway.cli.options import make_settings, token_option
 from openenv_gateway.config.file import load_config
 from openenv_gateway.config.spec import portable_spec
 from openenv_gateway.errors import ConfigError
 from openenv_gateway.hosts.blocks import HOSTS, PLACES, Host, Opening, block
+from openenv_gateway.transports.token_file import read_tokens
 
 
 @click.command()
 @click.argument("host", type=click.Choice(HOSTS))
 @click.argument("target", metavar="[SPEC|URL]", default="http://127.0.0.1:8700/mcp")
 @click.option("--name", help="The name under which the host lists it; by default the environment's.")
-def config(host: Host, target: str, name: str | None) -> None:
+@token_option
+def config(host: Host, target: str, name: str | None, token_env: str | None) -> None:
     """Print the block to paste into a host's configuration.
 
     With a URL (of a gateway that runs) the host connects to it; with a SPEC it launches the gateway itself.
     """
     if target.startswith(("http://", "https://")) and target.partition("?")[0].rstrip("/").endswith("/mcp"):
-        _print(host, block(host, name or _name_in(target), url=target))
+        _print(host, block(host, name or _name_in(target), url=target, token_variable=token_env))
         return
+    if token_env is not None:
+        raise click.UsageError("--token-env goes with the URL of a gateway: one that the host launches itself wants no token.")
     (environment,) = make_settings([target]).environments
     command = [_executable(), "stdio", portable_spec(target)]  # hosts start it in a folder of their own
     opening: Opening = "observe" if environment.mapping.exposure == "agent" else "reset"
@@ -53,6 +57,8 @@ def validate(file: Path) -> None:
     """Report all faults of a configuration file at once, each with its line."""
     try:
         settings = load_config(file)
+        if settings.token_file is not None:
+            read_tokens(settings.token_file)
     except ConfigError as error:
         click.echo(str(error), err=True)
         sys.exit(1)

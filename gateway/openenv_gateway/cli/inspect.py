@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from openenv_client.frames import JsonObject
-from openenv_gateway.cli.options import configure_logging, exposure_option, make_settings
+from openenv_gateway.cli.options import configure_logging, exposure_option, make_settings, token_in, token_option
 from openenv_gateway.cli.progress import starting
 from openenv_gateway.errors import UnknownTool
 from openenv_gateway.mapping.options import Exposure
@@ -42,11 +42,13 @@ def is_mcp_url(target: str) -> bool:
 @click.argument("target", metavar="SPEC|URL")
 @click.option("--json", "as_json", is_flag=True, help="The tools as JSON, with their whole schemas.")
 @exposure_option
+@token_option
 @click.pass_obj
-def tools(debug: bool, target: str, as_json: bool, exposure: Exposure | None) -> None:
+def tools(debug: bool, target: str, as_json: bool, exposure: Exposure | None, token_env: str | None) -> None:
     """Show the tools that an agent sees. URL is an MCP endpoint, ending in /mcp."""
     configure_logging(debug=debug)
-    listed = asyncio.run(_remote_tools(target) if is_mcp_url(target) else _local_tools(target, exposure))
+    work = _remote_tools(target, token_in(token_env)) if is_mcp_url(target) else _local_tools(target, exposure)
+    listed = asyncio.run(work)
     if as_json:
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
@@ -68,13 +70,24 @@ def tools(debug: bool, target: str, as_json: bool, exposure: Exposure | None) ->
     "-o", "--output", type=click.Path(file_okay=False, path_type=Path), help="Folder in which to save pictures and sounds."
 )
 @exposure_option
+@token_option
 @click.pass_obj
-def call(debug: bool, target: str, tool: str, arguments: str, output: Path | None, exposure: Exposure | None) -> None:
+def call(
+    debug: bool,
+    target: str,
+    tool: str,
+    arguments: str,
+    output: Path | None,
+    exposure: Exposure | None,
+    token_env: str | None,
+) -> None:
     """Call one tool through the whole path and show what an agent would get. URL is an MCP endpoint, ending in /mcp."""
     configure_logging(debug=debug)
     values = _arguments(arguments)
-    work = _remote_call(target, tool, values) if is_mcp_url(target) else _local_call(target, tool, values, exposure)
-    result = asyncio.run(work)
+    if is_mcp_url(target):
+        result = asyncio.run(_remote_call(target, token_in(token_env), tool, values))
+    else:
+        result = asyncio.run(_local_call(target, tool, values, exposure))
     _show(result, output)
     if result.get("isError"):
         sys.exit(1)
@@ -120,16 +133,16 @@ async def _local_call(spec: str, tool: str, arguments: JsonObject, exposure: Exp
             raise UnknownTool(error.message) from error
 
 
-async def _remote_tools(url: str) -> list[JsonObject]:
+async def _remote_tools(url: str, token: str | None) -> list[JsonObject]:
     from openenv_gateway.cli.remote import list_tools  # noqa: PLC0415  (the SDK takes a second to import)
 
-    return await list_tools(url)
+    return await list_tools(url, token)
 
 
-async def _remote_call(url: str, tool: str, arguments: JsonObject) -> JsonObject:
+async def _remote_call(url: str, token: str | None, tool: str, arguments: JsonObject) -> JsonObject:
     from openenv_gateway.cli.remote import call_tool  # noqa: PLC0415  (the SDK takes a second to import)
 
-    return await call_tool(url, tool, arguments)
+    return await call_tool(url, token, tool, arguments)
 
 
 def _show(result: JsonObject, output: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +24,19 @@ exposure_option = click.option(
 config_option = click.option(
     "--config", "config_file", type=click.Path(path_type=Path), help="A TOML file with the same settings and more."
 )
+token_option = click.option(
+    "--token-env", metavar="VARIABLE", help="The gateway at the URL wants a token: the environment variable that holds it."
+)
+
+
+def token_in(variable: str | None) -> str | None:
+    """The token in an environment variable, None where none is asked for. Raises UsageError when the variable is not set."""
+    if variable is None:
+        return None
+    token = os.environ.get(variable, "").strip()
+    if not token:
+        raise click.UsageError(f"The environment variable {variable} of --token-env is not set: export {variable}=TOKEN first.")
+    return token
 
 
 def make_settings(
@@ -31,11 +45,12 @@ def make_settings(
     config_file: Path | None = None,
     host: str | None = None,
     port: int | None = None,
+    token_file: Path | None = None,
     exposure: Exposure | None = None,
 ) -> GatewaySettings:
     """Checked settings from the command line and the file. Raises ConfigError with every fault; starts nothing."""
     base = load_config(config_file) if config_file is not None else None
-    settings = from_specs(specs, base=base, host=host, port=port, exposure=exposure)
+    settings = from_specs(specs, base=base, host=host, port=port, token_file=token_file, exposure=exposure)
     require_supported(settings)
     return settings
 

@@ -6,11 +6,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx2
+from mcp.client.streamable_http import streamable_http_client
 
 from mcp import Client, MCPError
 from openenv_client.errors import ServerUnreachable
 from openenv_client.frames import JsonObject
 from openenv_gateway.errors import GatewayError
+
+TIMEOUT = httpx2.Timeout(30, read=300)
+"""Seconds, as the SDK's own client has them: a call may last."""
 
 
 class EndpointError(GatewayError):
@@ -20,10 +24,13 @@ class EndpointError(GatewayError):
     next_step = "Check that the URL is an MCP endpoint (a gateway's ends in /mcp) and see its log."
 
 
-async def list_tools(url: str) -> list[JsonObject]:
-    """Every page of the endpoint's tools, as on the wire. Raises ServerUnreachable, EndpointError."""
+async def list_tools(url: str, token: str | None) -> list[JsonObject]:
+    """Every page of the endpoint's tools, as on the wire. `token`: for an endpoint that wants one.
+
+    Raises ServerUnreachable, EndpointError.
+    """
     found: list[JsonObject] = []
-    async with _connected(url) as client:
+    async with _connected(url, token) as client:
         cursor: str | None = None
         while True:
             page = await client.list_tools(cursor=cursor)
@@ -33,23 +40,29 @@ async def list_tools(url: str) -> list[JsonObject]:
                 return found
 
 
-async def call_tool(url: str, tool: str, arguments: JsonObject) -> JsonObject:
+async def call_tool(url: str, token: str | None, tool: str, arguments: JsonObject) -> JsonObject:
     """One call's result, as on the wire. Raises ServerUnreachable, EndpointError."""
-    async with _connected(url) as client:
+    async with _connected(url, token) as client:
         result = await client.call_tool(tool, arguments)
         return result.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 @asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[Client]:
+async def _connected(url: str, token: str | None) -> AsyncIterator[Client]:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
-        async with Client(url) as client:
-            yield client
+        async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT) as http:
+            async with Client(streamable_http_client(url, http_client=http)) as client:
+                yield client
     except* (OSError, httpx2.HTTPError) as group:
         first = _first(group)
         raise ServerUnreachable(url, str(first) or type(first).__name__) from group
     except* MCPError as group:
-        raise EndpointError(f"{url} answered: {_first(group)}") from group
+        raise EndpointError(f"{url} answered: {_first(group)}", next_step=_next_step(str(_first(group)))) from group
+
+
+def _next_step(answer: str) -> str | None:
+    return "Name the environment variable that holds your token with --token-env." if "token" in answer else None
 
 
 def _first(error: BaseException) -> BaseException:

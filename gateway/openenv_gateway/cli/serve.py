@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import shlex
 import signal
 import socket
 from collections.abc import Iterator
@@ -14,9 +13,11 @@ from pathlib import Path
 import click
 import uvicorn
 
+from openenv_client.dialing import keep_alive
 from openenv_gateway.cli.options import config_option, configure_logging, exposure_option, make_settings
 from openenv_gateway.cli.progress import starting
 from openenv_gateway.errors import GatewayError
+from openenv_gateway.hosts.blocks import TOKEN_VARIABLE, block
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.settings import GatewaySettings
 from openenv_gateway.transports.app import build_app
@@ -34,6 +35,9 @@ class StartFailed(GatewayError):
 @click.argument("specs", metavar="SPEC", nargs=-1)
 @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on; 0 is any free one.  [default: 8700]")
+@click.option(
+    "--token-file", type=click.Path(path_type=Path), help="Who may call: a line SCOPE NAME TOKEN each, SCOPE agent or operator."
+)
 @click.option("--unprotected", is_flag=True, help="Allow a --host beyond loopback although nobody has to authenticate.")
 @click.option("--json", "as_json", is_flag=True, help="Banner and log as JSON lines.")
 @config_option
@@ -44,17 +48,20 @@ def serve(
     specs: tuple[str, ...],
     host: str | None,
     port: int | None,
+    token_file: Path | None,
     unprotected: bool,
     as_json: bool,
     config_file: Path | None,
     exposure: Exposure | None,
 ) -> None:
     """Serve environments to MCP hosts over HTTP."""
-    settings = make_settings(specs, config_file=config_file, host=host, port=port, exposure=exposure)
-    if not unprotected and not is_loopback(settings.host):
+    settings = make_settings(
+        specs, config_file=config_file, host=host, port=port, token_file=token_file, exposure=exposure
+    )
+    if settings.token_file is None and not unprotected and not is_loopback(settings.host):
         raise click.UsageError(
-            f"--host {settings.host} is reachable from other machines and nobody has to authenticate. "
-            "Listen on 127.0.0.1, or say --unprotected if the network itself is protected."
+            f"--host {settings.host} is reachable from other machines and nobody has to authenticate. Say who may call with "
+            "--token-file FILE, listen on 127.0.0.1, or say --unprotected if the network itself is protected."
         )
     configure_logging(debug=debug, as_json=as_json)
     listener = listen(settings.host, settings.port)
@@ -69,6 +76,8 @@ def listen(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Accepted connections inherit it: a WebSocket whose host has vanished ends, and with it its lane, after 90 s.
+        keep_alive(listener, idle_s=30, interval_s=10, probes=6)
         listener.bind((host, port))
         listener.listen(1024)
     except OSError as error:
@@ -78,6 +87,26 @@ def listen(host: str, port: int) -> socket.socket:
             next_step="Stop what uses the port, or choose another with --port (0 takes any free one).",
         ) from error
     return listener
+
+
+def http_config(gateway: Gateway) -> uvicorn.Config:
+    """How uvicorn serves a gateway. Raises BadTokenFile.
+
+    WebSockets: no pings, since a client that is busy for a while must not lose its episode; no compression, which costs more
+    than it saves where a message is sent once and read at once.
+    """
+    return uvicorn.Config(
+        build_app(gateway),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=2,
+        ws="websockets-sansio",
+        ws_max_size=gateway.settings.max_body_bytes,
+        ws_ping_interval=None,
+        ws_per_message_deflate=False,
+    )
 
 
 class HttpServer(uvicorn.Server):
@@ -123,20 +152,13 @@ class _Stop:
 
     async def _drain(self) -> None:
         await self._gateway.finish_calls(self._drain_timeout_s)
+        self._gateway.end_streams()
         self._server.should_exit = True
 
 
 async def _serve(settings: GatewaySettings, listener: socket.socket, as_json: bool) -> None:
     async with Gateway(settings) as gateway:
-        config = uvicorn.Config(
-            build_app(gateway),
-            log_config=None,
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            timeout_graceful_shutdown=2,
-        )
-        server = HttpServer(config)
+        server = HttpServer(http_config(gateway))
         stop = _Stop(gateway, server, settings.drain_timeout_s)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -164,5 +186,7 @@ def _banner(gateway: Gateway, port: int, as_json: bool) -> None:
         click.echo(f"… and {len(gateway.endpoints) - len(shown)} more under {base}/envs/", err=True)
     first = shown[0].environment.name
     url = f"{base}/envs/{first}/mcp"
-    click.echo(f"Paste:  claude mcp add --transport http {shlex.quote(first)} {url}", err=True)
-    click.echo(f"More:   openenv-gateway config HOST {url}    Stop: Ctrl-C", err=True)
+    token_variable = None if gateway.settings.token_file is None else TOKEN_VARIABLE
+    option = f" --token-env {token_variable}" if token_variable else ""
+    click.echo(f"Paste:  {block('claude-code', first[:64], url=url, token_variable=token_variable)}", err=True)
+    click.echo(f"More:   openenv-gateway config HOST {url}{option}    Stop: Ctrl-C", err=True)

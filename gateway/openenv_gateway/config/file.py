@@ -19,7 +19,7 @@ from typing import Any
 
 from openenv_gateway.config import toml_lines
 from openenv_gateway.config.options import build, misplaced, parts
-from openenv_gateway.config.sources import BadSource, hidden_credentials, parse_source
+from openenv_gateway.config.sources import BadSource, hidden_credentials, parse_source, seen_from
 from openenv_gateway.config.spec import Spec, read_spec
 from openenv_gateway.errors import ConfigError
 from openenv_gateway.mapping.options import Exposure
@@ -28,6 +28,7 @@ from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, Sourc
 Fault = tuple[tuple[str, ...], str]
 
 LISTS = ("allowed_hosts", "allowed_origins")
+PATHS = ("token_file",)
 DURATIONS = ("session_idle_s", "drain_timeout_s")
 
 
@@ -56,13 +57,14 @@ def from_specs(
     base: GatewaySettings | None = None,
     host: str | None = None,
     port: int | None = None,
+    token_file: Path | None = None,
     exposure: Exposure | None = None,
 ) -> GatewaySettings:
     """The settings that the command line asks for, on top of a file's (`base`).
 
-    The file's environments come first, then the specs'. `host` and `port` replace the file's. `exposure` replaces that of
-    every environment but those whose own spec names one. Raises ConfigError with the faults of all specs, a name that is
-    used twice, or that there is no environment at all.
+    The file's environments come first, then the specs'. `host`, `port` and `token_file` replace the file's. `exposure`
+    replaces that of every environment but those whose own spec names one. Raises ConfigError with the faults of all specs, a
+    name that is used twice, or that there is no environment at all.
     """
     base = base or GatewaySettings(environments=())
     read, faults = _read_specs(specs)
@@ -83,6 +85,7 @@ def from_specs(
         environments=environments,
         host=base.host if host is None else host,
         port=base.port if port is None else port,
+        token_file=base.token_file if token_file is None else token_file,
     )
 
 
@@ -133,13 +136,15 @@ def _settings(document: Mapping[str, Any], sources: Mapping[str, Source], folder
         build(name, sources[name], {option: value for option, value in table.items() if option in parts()}, folder)
         for name, table in _tables(document)
     )
-    plain = {key: _settled(key, value) for key, value in document.items() if key != "environments"}
+    plain = {key: _settled(key, value, folder) for key, value in document.items() if key != "environments"}
     return GatewaySettings(environments=environments, **plain)
 
 
-def _settled(key: str, value: Any) -> Any:
+def _settled(key: str, value: Any, folder: Path) -> Any:
     if key in LISTS:
         return tuple(value)
+    if key in PATHS:
+        return seen_from(folder, value)
     if key in DURATIONS:
         return float(value)
     return value if isinstance(value, str) else int(value)

@@ -1,4 +1,4 @@
-"""The two longer blocks of `host_blocks`, as templates with `@KEY@` places."""
+"""The longer blocks of `hosts.blocks`, as templates with `@KEY@` places."""
 
 from __future__ import annotations
 
@@ -45,3 +45,29 @@ async def main() -> None:
 asyncio.run(main())
 '''.lstrip()
 """TARGET is a Python expression, IMPORTS what it needs beside Client."""
+
+PYTHON_TOKEN = '''
+import asyncio
+import os
+
+import httpx2
+
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+HEADERS = {"Authorization": f"Bearer {os.environ[@VARIABLE@]}"}
+
+
+async def main() -> None:
+    async with httpx2.AsyncClient(headers=HEADERS, timeout=httpx2.Timeout(30, read=300)) as http:
+        async with Client(streamable_http_client(@URL@, http_client=http)) as client:
+            for tool in (await client.list_tools()).tools:
+                print(tool.name, tool.input_schema)
+            # The answer names a session_id where the connection has no session of its own: pass it to every later call.
+            result = await client.call_tool("@TOOL@", {})
+            print(result.content[0].text)
+
+
+asyncio.run(main())
+'''.lstrip()
+"""URL and VARIABLE are Python expressions."""

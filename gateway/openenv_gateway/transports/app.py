@@ -9,19 +9,27 @@ import orjson
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp
 
+from openenv_gateway.transports.access import Access
+from openenv_gateway.transports.gate import Gate
 from openenv_gateway.transports.gateway import Gateway
-from openenv_gateway.transports.guards import HostGuard, Refused
+from openenv_gateway.transports.guards import HostGuard
+from openenv_gateway.transports.openenv_http import http_routes
+from openenv_gateway.transports.openenv_ws import OperatorSocket
 from openenv_gateway.transports.streamable_http import StreamableHttp
+from openenv_gateway.transports.websocket import McpSocket
 from openenv_gateway_schemas import names, raw
 
 Page = Callable[[Request], Awaitable[Response]]
 
 
 def build_app(gateway: Gateway) -> ASGIApp:
-    """The ASGI application of a running gateway. One environment is served at the root too; several only under /envs."""
+    """The ASGI application of a running gateway. One environment is served at the root too; several only under /envs.
+
+    Raises BadTokenFile.
+    """
     settings = gateway.settings
     routes: list[BaseRoute] = [
         Route("/health", _health),
@@ -30,31 +38,13 @@ def build_app(gateway: Gateway) -> ASGIApp:
     ]
     for name, endpoint in gateway.endpoints.items():
         mcp = StreamableHttp(endpoint, settings.max_body_bytes)
-        routes.append(Route(f"/envs/{name}/mcp", mcp))
-        if len(gateway.endpoints) == 1:
-            routes.append(Route("/mcp", mcp))
+        for prefix in (f"/envs/{name}", "") if len(gateway.endpoints) == 1 else (f"/envs/{name}",):
+            routes.append(Route(f"{prefix}/mcp", mcp))
+            routes.append(WebSocketRoute(f"{prefix}/mcp", McpSocket(endpoint)))
+            routes.append(WebSocketRoute(f"{prefix}/ws", OperatorSocket(endpoint)))
+            routes += http_routes(endpoint.environment, prefix, settings.max_body_bytes)
     guard = HostGuard.of(settings.allowed_hosts, settings.allowed_origins)
-    return _Guarded(Starlette(routes=routes), guard)
-
-
-class _Guarded:
-    """Lets a request through to the application when its Host and Origin may."""
-
-    def __init__(self, app: ASGIApp, guard: HostGuard) -> None:
-        self._app, self._guard = app, guard
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = scope["headers"]
-            try:
-                self._guard.check(
-                    [value.decode("latin-1") for name, value in headers if name == b"host"],
-                    [value.decode("latin-1") for name, value in headers if name == b"origin"],
-                )
-            except Refused as refused:
-                await _json({"error": refused.message}, refused.status)(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+    return Gate(Starlette(routes=routes), guard, Access.of(settings))
 
 
 def _json(value: Any, status: int = 200) -> Response:

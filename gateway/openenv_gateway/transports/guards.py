@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from starlette.types import Receive
@@ -17,6 +18,10 @@ READ_AWAY = 8
 """How many times the limit of a body that is too large is read and dropped: a client that is still sending when the
 connection closes sees a reset instead of the answer that tells it why."""
 LOOPBACK_NAMES = frozenset({"localhost"})
+LONGEST = 300
+"""Characters of a Host or Origin that are looked at: names have 253 at most (RFC 1035)."""
+REMEMBERED = 256
+"""How many names are parsed once only: every request carries one, and nearly always the same."""
 
 
 class Refused(Exception):
@@ -54,16 +59,17 @@ class HostGuard:
             raise Refused(403, f"Origin {origins[0][:100]!r} may not call this gateway; allowed_origins lists who may.")
 
     def _host_allowed(self, host: str) -> bool:
-        name = _name_of(f"//{host}")
+        name = _name_of(f"//{host}") if len(host) <= LONGEST else None
         return name is not None and (name in LOOPBACK_NAMES or name in self.hosts or host in self.hosts or _address(name))
 
     def _origin_allowed(self, origin: str) -> bool:
         if origin in self.origins:
             return True
-        name = _name_of(origin) if origin.startswith(("http://", "https://")) else None
+        name = _name_of(origin) if origin.startswith(("http://", "https://")) and len(origin) <= LONGEST else None
         return name is not None and (name in LOOPBACK_NAMES or _loopback_address(name))
 
 
+@lru_cache(REMEMBERED)
 def _name_of(url: str) -> str | None:
     try:
         return urlsplit(url).hostname
@@ -71,6 +77,7 @@ def _name_of(url: str) -> str | None:
         return None
 
 
+@lru_cache(REMEMBERED)
 def _address(name: str) -> bool:
     try:
         ipaddress.ip_address(name)
