@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from openenv_gateway.pool.line import Line
+from openenv_gateway.pool.line import Line, Overdue
 
 
 def never() -> bool:
@@ -40,7 +40,7 @@ async def test_the_time_is_over_after_queue_s_of_waiting() -> None:
     line: Line[str] = Line(0.01, 60)
     waiter = line.ticket()
     line.join(waiter)
-    with pytest.raises(TimeoutError):
+    with pytest.raises(Overdue):
         await line.wait(waiter, never)
     assert line.leave(waiter) is None
     assert len(line) == 0
@@ -51,7 +51,7 @@ async def test_time_in_which_a_server_starts_does_not_count_but_has_an_end() -> 
     waiter = line.ticket()
     waiter.left = 60
     line.join(waiter)
-    with pytest.raises(TimeoutError):
+    with pytest.raises(Overdue):
         await line.wait(waiter, lambda: True)
     assert waiter.left == 60
 

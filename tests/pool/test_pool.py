@@ -20,7 +20,7 @@ from testkit.gateways import environment_settings
 from testkit.scripted import Page, ScriptedServer
 
 from openenv_client.connection import Connection
-from openenv_client.errors import EpisodeLost, FactoryFailed, LaunchFailed, ServerUnreachable, WebSocketRefused
+from openenv_client.errors import EpisodeLost, FactoryFailed, LaunchFailed, LaunchTimeout, ServerUnreachable, WebSocketRefused
 from openenv_gateway.errors import Draining, QueueTimeout
 from openenv_gateway.pool.pool import LeasedSession, Pool
 from openenv_gateway.settings import EnvironmentSettings, Source
@@ -183,6 +183,14 @@ async def test_a_server_that_dies_at_its_start_is_told_with_its_last_words_and_n
     command = f"{sys.executable} -c \"print('no license file'); raise SystemExit(3)\" {{port}}"
     async with pool_of(launched(command)) as pool:
         with pytest.raises(LaunchFailed, match="no license file"):
+            await opened(pool)
+        assert repr(pool) == "<Pool counting: servers [], 0 waiting>"
+
+
+async def test_a_server_that_is_never_ready_is_told_as_such_and_not_as_a_full_queue() -> None:
+    command = f"{sys.executable} -c 'import time; time.sleep(600)' {{port}}"
+    async with pool_of(launched(command, timeouts_launch_s=0.3)) as pool:
+        with pytest.raises(LaunchTimeout, match="did not become ready within 0.3 seconds"):
             await opened(pool)
         assert repr(pool) == "<Pool counting: servers [], 0 waiting>"
 

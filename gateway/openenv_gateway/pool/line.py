@@ -29,6 +29,10 @@ class Waiter(Generic[Place]):
     refusal: CapacityReached | None = None
 
 
+class Overdue(Exception):
+    """A waiter's time in the line is over. (No TimeoutError: a launch that fails may be one, and is told as what it is.)"""
+
+
 class Line(Generic[Place]):
     """Hands out tickets; who was refused keeps the ticket, and so the place in the line."""
 
@@ -68,9 +72,9 @@ class Line(Generic[Place]):
                 waiter.place.set_exception(error)
 
     async def wait(self, waiter: Waiter[Place], is_starting: Callable[[], bool]) -> Place:
-        """The place that `waiter` gets. Raises TimeoutError when its time is over, and what `fail` was given.
+        """The place that `waiter` gets. Raises Overdue when its time is over, and what `fail` was given.
 
-        Whoever leaves early, by TimeoutError or cancellation, must call `leave`.
+        Whoever leaves early, by Overdue or cancellation, must call `leave`.
         """
         loop = asyncio.get_running_loop()
         while True:
@@ -81,7 +85,7 @@ class Line(Generic[Place]):
             if done:
                 return waiter.place.result()
             if waiter.left <= 0 or loop.time() >= waiter.until:
-                raise TimeoutError
+                raise Overdue
 
     def leave(self, waiter: Waiter[Place]) -> Place | None:
         """Get out of the line. Returns the place that was given in the very moment, which must be given back."""

@@ -20,7 +20,7 @@ from openenv_client.session import EnvironmentSession
 from openenv_gateway.errors import Draining, QueueTimeout
 from openenv_gateway.pool.backoff import Backoff
 from openenv_gateway.pool.decide import Evict, Launch, Lease, Limits, ServerView, decide
-from openenv_gateway.pool.line import Line, Waiter
+from openenv_gateway.pool.line import Line, Overdue, Waiter
 from openenv_gateway.pool.sources import LAUNCHING_KINDS, RunningServer, launch
 from openenv_gateway.settings import EnvironmentSettings
 
@@ -163,10 +163,10 @@ class Pool:
         try:
             self._act()
             return await self._line.wait(waiter, self._is_starting)
-        except (TimeoutError, asyncio.CancelledError) as error:
+        except (Overdue, asyncio.CancelledError) as error:
             if (server := self._line.leave(waiter)) is not None:
                 self._free(server)
-            if isinstance(error, TimeoutError):
+            if isinstance(error, Overdue):
                 raise self._queue_timeout(waiter.refusal) from waiter.refusal or self._launch_error
             raise
 
