@@ -8,7 +8,7 @@ from statistics import median
 
 from tests.bench import peers
 from tests.bench.load import Load, Plan
-from tests.bench.peers import NAME, Observation
+from tests.bench.peers import NAME, TOKEN, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +89,4 @@ def _floor(case: Case, seconds: float, loop: str) -> Load:
 
 def _gateway(case: Case, seconds: float) -> Load:
     with peers.environment(case.observation) as environment, peers.gateway(environment.base_url) as gateway:
-        return peers.load(Plan(gateway.url(NAME), gateway.pid, case.sessions, seconds, case.era, reset=True))
+        return peers.load(Plan(gateway.url(NAME), gateway.pid, case.sessions, seconds, case.era, True, TOKEN))

@@ -7,7 +7,7 @@ import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from tests.bench.load import Load, Plan
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 NAME = "zero"
+TOKEN = "bench-0123456789-abcdefghijklmnopqrstuvwxyz"
 LIMIT = 16 * 2**20
 """Bytes of a result: the gateway's default would cut a large observation, and be measured for less than it should carry."""
 
@@ -57,16 +58,23 @@ def floor(environment_url: str, loop: str) -> Iterator[servers.Server]:
 
 @contextmanager
 def gateway(environment_url: str, idle_s: float = 1800.0) -> Iterator[cli.GatewayProcess]:
-    """`openenv-gateway serve` in front of the environment; what is unused for `idle_s` expires. Raises TimeoutError with its
-    output if it does not serve."""
-    table = {"source": environment_url, "max_result_bytes": LIMIT, "idle_timeout_s": idle_s}
-    lines = [f"session_idle_s = {idle_s}", f"[environments.{NAME}]", *[f"{key} = {json.dumps(table[key])}" for key in table]]
+    """`openenv-gateway serve` in front of the environment, for agents with TOKEN only; what is unused for `idle_s` expires.
+    Raises TimeoutError with its output if it does not serve."""
     with TemporaryDirectory() as folder:
-        config = Path(folder) / "gateway.toml"
+        tokens, config = Path(folder) / "tokens", Path(folder) / "gateway.toml"
+        tokens.touch(mode=0o600)
+        tokens.write_text(f"agent bench {TOKEN}\n")
+        process = {"session_idle_s": idle_s, "token_file": str(tokens)}
+        environment = {"source": environment_url, "max_result_bytes": LIMIT, "idle_timeout_s": idle_s}
+        lines = [*_toml(process), f"[environments.{NAME}]", *_toml(environment)]
         config.write_text("\n".join(lines))
         with cli.started(config=config) as served:
             served.wait_until_serving()
             yield served
+
+
+def _toml(table: Mapping[str, object]) -> list[str]:
+    return [f"{key} = {json.dumps(value)}" for key, value in table.items()]
 
 
 def load(plan: Plan) -> Load:

@@ -6,9 +6,11 @@
     .venv/bin/python tests/bench/run.py --sessions 16 --eras legacy --observations 1000 --skip-upkeep
 
 Every measurement has processes of its own: a zero-cost environment, the floor or the gateway, the load generator. CPU is that
-of the floor's or the gateway's process alone. Floor and gateway are measured in turn; a ratio is the median of the rounds'
-ratios, with the lowest and the highest, which tell how much the neighbours on the machine disturbed. An observation of `500000`
-bytes is one text; `500000:numbers` is an array, as pictures are. With --json FILE everything is written there, round by round.
+of the floor's or the gateway's process alone. The gateway checks tokens, sessions and arguments, as it does in earnest.
+
+Floor and gateway are measured in turn; a ratio is the median of the rounds' ratios, with the lowest and the highest, which tell
+how much the neighbours on the machine disturbed. An observation of `500000` bytes is one text; `500000:numbers` is an array, as
+pictures are. With --json FILE everything is written there too, round by round.
 
 Exit status 1: something was not answered as it must be; the message says what.
 """

@@ -13,7 +13,7 @@ from testkit.commands import GATEWAY
 from tests.bench import peers
 from tests.bench.agent import CLIENT, VERSIONS, Agent, WrongAnswer
 from tests.bench.cost import cpu_seconds, rss_bytes
-from tests.bench.peers import NAME, Observation
+from tests.bench.peers import NAME, TOKEN, Observation
 
 SMALL = Observation()
 ANSWER_TIMEOUT_S = 60.0
@@ -120,7 +120,7 @@ def _lanes(environment: str, count: int) -> tuple[int, float]:
 
 async def _open_lanes(url: str, count: int) -> None:
     for _ in range(count):
-        agent = Agent(url)
+        agent = Agent(url, token=TOKEN)
         await agent.connect()
         await agent.initialize()
         await agent.initialized()
@@ -144,7 +144,7 @@ def _abandoned(environment: str, count: int) -> tuple[int, int, int, dict[str, i
 
 async def _abandon(url: str, count: int) -> None:
     """Handshakes without anything after them, until the last of the sessions has expired. Raises WrongAnswer if it has not."""
-    agent = Agent(url)
+    agent = Agent(url, token=TOKEN)
     await agent.connect()
     for _ in range(count):
         agent.session = None
@@ -161,7 +161,7 @@ async def _probe(url: str, base: str, count: int) -> dict[str, int]:
     statuses: dict[str, int] = {}
     for verb, target in (("GET", f"{base}/health"), ("GET", url), ("HEAD", url), ("HEAD", f"{base}/health")):
         for _ in range(count // 4 or 1):
-            agent = Agent(target)
+            agent = Agent(target, token=TOKEN)
             await agent.connect()
             answer = await agent.http(verb)
             await agent.close()
@@ -178,7 +178,7 @@ def _idle(environment: str, count: int, seconds: float) -> tuple[float, float | 
 
 
 async def _idle_cpu(url: str, pid: int, count: int, seconds: float) -> tuple[float, float | None]:
-    agents = [Agent(url) for _ in range(count)]
+    agents = [Agent(url, token=TOKEN) for _ in range(count)]
     for agent in agents:
         await agent.connect()
         await agent.initialize()
