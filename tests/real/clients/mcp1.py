@@ -1,6 +1,6 @@
 """The official `mcp` 1.x client, driven by lines: one JSON command on stdin, one JSON answer on stdout.
 
-    {"do": "open", "url": "http://…/mcp"}       or  {"do": "open", "command": ["openenv-gateway", "stdio", "demo"], "env": {}}
+    {"do": "open", "url": "http://…/mcp", "headers": {}}    or  {"do": "open", "command": ["program", "argument"], "env": {}}
     {"do": "list"}                              or  {"do": "call", "tool": "step", "arguments": {"cell": 5}}
     {"do": "close"}                             closes the client as its users close it; another may be opened then
 
@@ -13,6 +13,7 @@ import sys
 from contextlib import asynccontextmanager
 
 import anyio
+import httpx
 import mcp.types as types
 from mcp.client.streamable_http import streamable_http_client
 
@@ -37,7 +38,8 @@ def on_wire(model):
 @asynccontextmanager
 async def transport(target):
     if "url" in target:
-        async with streamable_http_client(target["url"]) as (read, write, _):
+        http = httpx.AsyncClient(headers=target["headers"], timeout=httpx.Timeout(30, read=300))
+        async with http, streamable_http_client(target["url"], http_client=http) as (read, write, _):
             yield read, write
     else:
         program, *arguments = target["command"]

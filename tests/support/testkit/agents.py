@@ -12,6 +12,10 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final, Literal, Protocol
 
+import httpx2
+from mcp.client import Transport
+from mcp.client.streamable_http import streamable_http_client
+
 from mcp import Client, MCPError, StdioServerParameters
 from testkit import mcp_1
 from testkit.mcp_1 import Refused
@@ -100,14 +104,25 @@ def told(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def connected(kind: str, target: Target, env: Mapping[str, str] | None = None) -> AsyncIterator[Agent]:
-    """An agent with an official client, closed as its users close it. `env`: variables of a stdio server beyond PATH and HOME.
+async def connected(
+    kind: str, target: Target, env: Mapping[str, str] | None = None, token: str | None = None
+) -> AsyncIterator[Agent]:
+    """An agent with an official client, closed as its users close it. `env`: variables of a stdio server beyond PATH and HOME;
+    `token`: what a URL's server wants.
 
     Builds the client's virtual environment if need be (venvs.VenvFailed).
     """
     name, _, revision = kind.partition("/")
-    async with _mcp_1(target, env or {}, revision) if name == MCP_1 else _mcp_2(_MODES[name], target, env or {}) as agent:
+    aim = _aim(target, env or {}, token)
+    async with _mcp_1(aim, revision) if name == MCP_1 else _mcp_2(_MODES[name], aim) as agent:
         yield agent
+
+
+def _aim(target: Target, env: Mapping[str, str], token: str | None) -> dict[str, Any]:
+    """Where to, as plain values."""
+    if not isinstance(target, str):
+        return {"command": list(target), "env": dict(env)}
+    return {"url": target, "headers": {} if token is None else {"Authorization": f"Bearer {token}"}}
 
 
 class _Mcp2:
@@ -132,17 +147,26 @@ class _Mcp2:
 
 @asynccontextmanager
 async def _mcp_2(
-    mode: Literal["auto", "legacy", "2026-07-28"], target: Target, env: Mapping[str, str]
+    mode: Literal["auto", "legacy", "2026-07-28"], aim: Mapping[str, Any]
 ) -> AsyncIterator[Agent]:
-    if isinstance(target, str):
-        server: str | StdioServerParameters = target
-    else:
-        server = StdioServerParameters(command=target[0], args=list(target[1:]), env=dict(env))
     try:
-        async with Client(server, mode=mode, read_timeout_seconds=ANSWER_TIMEOUT_S) as client:
+        async with _server(aim) as server, Client(server, mode=mode, read_timeout_seconds=ANSWER_TIMEOUT_S) as client:
             yield Agent(_Mcp2(client), client.protocol_version)
     except BaseExceptionGroup as group:
         raise _innermost(group) from None  # the client wraps in groups what a test raises inside it
+
+
+@asynccontextmanager
+async def _server(aim: Mapping[str, Any]) -> AsyncIterator[str | Transport | StdioServerParameters]:
+    """What the client of mcp 2 takes."""
+    if "command" in aim:
+        program, *arguments = aim["command"]
+        yield StdioServerParameters(command=program, args=arguments, env=aim["env"])
+    elif not aim["headers"]:
+        yield aim["url"]
+    else:
+        async with httpx2.AsyncClient(headers=aim["headers"], timeout=ANSWER_TIMEOUT_S) as http:
+            yield streamable_http_client(aim["url"], http_client=http)
 
 
 def _innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
@@ -151,8 +175,7 @@ def _innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 @asynccontextmanager
-async def _mcp_1(target: Target, env: Mapping[str, str], revision: str) -> AsyncIterator[Agent]:
-    aim = {"url": target} if isinstance(target, str) else {"command": list(target), "env": dict(env)}
+async def _mcp_1(aim: Mapping[str, Any], revision: str) -> AsyncIterator[Agent]:
     async with mcp_1.connected({**aim, "revision": revision}) as (client, spoken):
         yield Agent(client, spoken)
 
