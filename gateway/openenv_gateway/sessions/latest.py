@@ -22,21 +22,18 @@ Parts = tuple[Part, ...]
 
 
 class Shelf:
-    """What is kept for one lane. Results are numbered from 1 on; `numbers` are those that are still there, oldest first."""
+    """What is kept for one lane, and how many bytes it has. Results are numbered from 1 on, up to `placed`; `numbers` are those
+    that are still there, oldest first."""
 
     def __init__(self, lane: Lane) -> None:
         self.lane = lane
         self.key = secrets.token_urlsafe(24)
-        self.placed = 0
+        self.placed = self.size = 0
         self.results: OrderedDict[int, Parts] = OrderedDict()
 
     @property
     def numbers(self) -> tuple[int, ...]:
         return tuple(self.results)
-
-    @property
-    def size(self) -> int:
-        return sum(map(_size, self.results.values()))
 
 
 class LatestResults:
@@ -77,9 +74,11 @@ class LatestResults:
         shelf = self.shelf(lane)
         if shelf.key not in self._by_key:
             return
+        size = sum(len(part.body) for part in parts)
         shelf.results[shelf.placed] = tuple(parts)
-        self._in_order[shelf.key, shelf.placed] = _size(parts)
-        self._size += _size(parts)
+        self._in_order[shelf.key, shelf.placed] = size
+        shelf.size += size
+        self._size += size
         while shelf.size > self.lane_bytes:
             self._drop(shelf, next(iter(shelf.results)))
         while self._size > self._limit:
@@ -96,8 +95,6 @@ class LatestResults:
 
     def _drop(self, shelf: Shelf, number: int) -> None:
         del shelf.results[number]
-        self._size -= self._in_order.pop((shelf.key, number))
-
-
-def _size(parts: Sequence[Part]) -> int:
-    return sum(len(part.body) for part in parts)
+        size = self._in_order.pop((shelf.key, number))
+        shelf.size -= size
+        self._size -= size
