@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from testkit.commands import GATEWAY, get, post, run, serving
 from testkit.leftovers import marked, new_mark, wait_until_gone
+from websockets.sync.client import connect
 
 SLEEPER = f"{sys.executable} -c 'import time; time.sleep(600)' {{port}}"
 
@@ -108,6 +110,26 @@ def test_the_banner_of_a_gateway_with_tokens_names_the_variable_and_shows_no_tok
     assert lines[1].endswith("--header 'Authorization: Bearer ${OPENENV_GATEWAY_TOKEN}'\n")
     assert "--token-env OPENENV_GATEWAY_TOKEN" in lines[2]
     assert TOKEN not in "".join(lines)
+    assert wait_until_gone(mark, 5) == []
+
+
+def test_no_token_is_in_the_log_of_a_debugged_gateway(tokens: Path) -> None:
+    mark = new_mark()
+    command = [*GATEWAY, "--debug", "serve", "demo", "--port", "0", "--json", "--token-file", str(tokens)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **mark}) as process:
+        assert process.stderr is not None
+        lines: list[str] = []
+        while '"serving"' not in (lines or [""])[-1]:
+            lines.append(process.stderr.readline())
+            assert lines[-1], lines
+        url = json.loads(lines[-1])["url"]
+        with connect(url.replace("http", "ws"), additional_headers={"Authorization": f"Bearer {TOKEN}"}, proxy=None):
+            looked = run("--debug", "tools", url, "--token-env", "MY_TOKEN", mark={"MY_TOKEN": TOKEN})
+        process.terminate()
+        log = process.stderr.read()
+        assert process.wait(10) == 0
+    assert "authorization: Bearer ***" in log
+    assert TOKEN not in log + looked.stderr + looked.stdout
     assert wait_until_gone(mark, 5) == []
 
 

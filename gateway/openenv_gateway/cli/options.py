@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,8 @@ from openenv_gateway.config.file import from_specs, load_config
 from openenv_gateway.config.spec import require_supported
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.settings import GatewaySettings
+
+BEARER = re.compile(r"\b(bearer\s+)[^\s\"',]+", re.IGNORECASE)
 
 exposure_option = click.option(
     "--exposure",
@@ -64,8 +67,20 @@ class _JsonLines(logging.Formatter):
         return json.dumps(line)
 
 
+class _NoTokens(logging.Filter):
+    """Libraries log the headers of a WebSocket's request in debug mode: nobody may read a token there."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        message = record.getMessage()
+        masked = BEARER.sub(r"\1***", message)
+        if masked != message:
+            record.msg, record.args = masked, ()
+        return True
+
+
 def configure_logging(*, debug: bool, as_json: bool = False) -> None:
     """Logs go to stderr: stdout belongs to JSON-RPC in stdio mode, and to results elsewhere."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines() if as_json else logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(_NoTokens())
     logging.basicConfig(level=logging.DEBUG if debug else logging.WARNING, handlers=[handler], force=True)
