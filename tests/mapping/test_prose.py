@@ -36,7 +36,8 @@ def test_a_summary_that_the_action_tells_already_is_not_told_twice() -> None:
 
 
 def test_the_handle_says_how_long_it_is_good_for() -> None:
-    tools = build_tools(Description(action={"type": "object"}, observation={}), MappingOptions(handle_life="It ends at noon."))
+    description = Description(action={"type": "object"}, observation={})
+    tools = build_tools(description, MappingOptions(), handle_life="It ends at noon.")
     for tool in (*tools.advertised(Handles.OPTIONAL), *tools.advertised(Handles.REQUIRED)):
         assert tool["inputSchema"]["properties"]["session_id"]["description"].endswith(" It ends at noon.")
 

@@ -18,7 +18,6 @@ class MappingOptions:
     the simulation), but `observe`. `reward`: where the agent may see the reward: in structuredContent, in `_meta`, nowhere.
     `text`: the first text block is the JSON of structuredContent, or the observation's one text. `max_result_bytes`: size
     above which the largest fields are cut. `max_tool_name`: characters (hosts add prefixes; their limit is 64).
-    `handle_life`: one sentence on how long a lane's handle is good for.
     """
 
     exposure: Exposure = "full"
@@ -26,4 +25,3 @@ class MappingOptions:
     text: TextStyle = "json"
     max_result_bytes: int = 100_000
     max_tool_name: int = 40
-    handle_life: str = ""

@@ -59,15 +59,20 @@ def is_mcp_environment(description: Description) -> bool:
 
 
 def build_tools(
-    description: Description, options: MappingOptions, environment_tools: Sequence[JsonObject] = ()
+    description: Description,
+    options: MappingOptions,
+    environment_tools: Sequence[JsonObject] = (),
+    *,
+    handle_life: str = "",
 ) -> ToolSet:
     """The tools for an environment, in a fixed order.
 
     `environment_tools` are the `observation.tools` of a `list_tools` step (`name`, `description`, `input_schema` or
-    `inputSchema`), for environments of which `is_mcp_environment` is true. Raises UnusableSchema, naming the tool, for a schema
+    `inputSchema`), for environments of which `is_mcp_environment` is true; `handle_life` is a sentence on how long a lane's
+    handle is good for. Raises UnusableSchema, naming the tool, for a schema
     that cannot be shown to hosts or checked.
     """
-    return ToolSet(_Builder(description, options).build(environment_tools), options.handle_life)
+    return ToolSet(_Builder(description, options).build(environment_tools), handle_life)
 
 
 class _Builder:

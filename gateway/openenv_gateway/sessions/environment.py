@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any
 
 from openenv_client.description import Description
@@ -102,7 +102,7 @@ class Environment:
         url = await self.lanes.pool.base_url()
         self.description = _encodable(await describe(url, timeout_s=self.settings.timeouts.connect_s))
         own = await self._own_tools(url) if is_mcp_environment(self.description) else []
-        return build_tools(self.description, replace(self.settings.mapping, handle_life=self._handle_life()), own)
+        return build_tools(self.description, self.settings.mapping, own, handle_life=self._handle_life())
 
     def _handle_life(self) -> str:
         timeouts = self.settings.timeouts
