@@ -71,7 +71,7 @@ def failure_frame(error: Exception) -> tuple[bytes, bool]:
     """The frame that tells a failure on this side of the environment, and whether the session is over."""
     failure = failure_of(error)
     next_step = "Connect again for a new environment session." if isinstance(error, EpisodeLost) else failure.next_step
-    message = f"{failure.cause} {next_step}"
+    message = f"{failure.cause.rstrip('.')}. {next_step}"
     if isinstance(error, QueueTimeout | CapacityReached):
         return error_frame(message, "CAPACITY_REACHED", _counts(error)), True
     if isinstance(error, FactoryFailed):

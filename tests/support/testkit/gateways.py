@@ -8,12 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-import uvicorn
-
-from openenv_gateway.cli.serve import HttpServer, listen
+from openenv_gateway.cli.serve import HttpServer, http_config, listen
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
-from openenv_gateway.transports.app import build_app
 from openenv_gateway.transports.gateway import Gateway
 
 TIMEOUTS = Timeouts(connect_s=5, launch_s=60, reset_s=5, step_s=5, queue_s=5, late_reply_s=5)
@@ -56,8 +53,7 @@ async def serving(*environments: EnvironmentSettings, **changes: Any) -> AsyncIt
     settings = gateway_settings(*environments, **changes)
     with listen("127.0.0.1", 0) as listener:
         async with Gateway(settings) as gateway:
-            config = uvicorn.Config(build_app(gateway), log_config=None, lifespan="off", timeout_graceful_shutdown=2)
-            server = HttpServer(config)
+            server = HttpServer(http_config(gateway))
             task = asyncio.create_task(server.serve(sockets=[listener]))
             try:
                 yield Served(gateway, f"http://127.0.0.1:{listener.getsockname()[1]}")
