@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -15,6 +16,7 @@ from testkit.gateways import Served, environment_settings, serving
 from testkit.scripted import ScriptedServer
 
 RESET = {"type": "reset", "data": {}}
+BLUE, CI = "b" * 32, "c" * 32
 
 
 def step(amount: int) -> dict[str, Any]:
@@ -269,6 +271,41 @@ async def test_where_agents_may_not_control_the_simulation_the_handshake_is_refu
                     pytest.fail("the handshake must be refused")
             assert caught.value.response.status_code == 403
     assert server.handshakes == []
+
+
+async def test_with_tokens_an_operators_opens_it_and_an_agents_does_not(server: ScriptedServer, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"agent blue {BLUE}\noperator ci {CI}\n")
+    tokens.chmod(0o600)
+    settings = environment_settings(server.url, mapping_exposure="agent")
+    async with serving(settings, token_file=tokens) as served:
+        url = base(served).replace("http", "ws", 1) + "/ws"
+        for headers, status in (({}, 401), ({"Authorization": f"Bearer {BLUE}"}, 403)):
+            with pytest.raises(websockets.InvalidStatus) as caught:
+                async with websockets.connect(url, proxy=None, additional_headers=headers):
+                    pytest.fail("the handshake must be refused")
+            assert caught.value.response.status_code == status
+        operator = {"Authorization": f"Bearer {CI}"}
+        async with websockets.connect(url, proxy=None, additional_headers=operator) as socket:
+            assert (await wire.Wire(socket).ask("reset", {}))["type"] == "observation"
+
+
+async def test_a_session_is_its_principals_alone(server: ScriptedServer, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"operator red {BLUE}\noperator ci {CI}\n")
+    tokens.chmod(0o600)
+    settings = environment_settings(server.url)
+    async with serving(settings, token_file=tokens) as served, httpx.AsyncClient(trust_env=False) as http:
+        message: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create"}
+        red, ci = ({"Authorization": f"Bearer {token}"} for token in (BLUE, CI))
+        session = (await http.post(served.url(), json=message, headers=red)).json()["result"]["session_id"]
+        closing = {**message, "method": "openenv/session/close", "params": {"session_id": session}}
+        url = f"{base(served).replace('http', 'ws', 1)}/ws?session_id={session}"
+        async with websockets.connect(url, proxy=None, additional_headers=ci) as socket:
+            assert (await wire.Wire(socket).receive())["data"]["code"] == "SESSION_ERROR"
+        assert (await http.post(served.url(), json=closing, headers=ci)).json()["error"]["code"] == -32602
+        async with websockets.connect(url, proxy=None, additional_headers=red) as socket:
+            assert (await wire.Wire(socket).ask("reset", {}))["type"] == "observation"
 
 
 async def test_a_web_page_of_somebody_else_is_refused(served: Served) -> None:

@@ -15,6 +15,7 @@ from testkit.gateways import Served, environment_settings, serving
 from testkit.scripted import ScriptedServer
 
 from openenv_gateway.cli.serve import http_config
+from openenv_gateway.mcp.broadcast import TOOLS_CHANGED
 from openenv_gateway.transports.conversation import MAX_IN_FLIGHT
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -185,6 +186,38 @@ async def test_a_call_that_lasts_shows_progress_to_whoever_gave_a_token(server: 
         while "id" not in (answer := await host.read()):
             assert answer["method"] == "notifications/progress"
         assert answer["id"] == slow
+
+
+async def test_changed_tools_are_told_to_whoever_said_hello(server: ScriptedServer, served: Served) -> None:
+    async with host_on(address(served)) as host:
+        capabilities = (await host.ask("initialize", HELLO))["capabilities"]
+        assert capabilities["tools"] == {"listChanged": True}
+        await host.ask("tools/list")
+        served.gateway.endpoints["counting"].broadcast.publish(TOOLS_CHANGED)
+        assert await host.read() == {"jsonrpc": "2.0", "method": TOOLS_CHANGED}
+    await nothing_left(served)
+    assert len(served.gateway.endpoints["counting"].broadcast) == 0
+
+
+async def test_a_subscription_of_2026_07_28_is_told_until_it_is_cancelled(served: Served) -> None:
+    broadcast = served.gateway.endpoints["counting"].broadcast
+    async with host_on(address(served)) as host:
+        wanted = {"notifications": {"toolsListChanged": True, "promptsListChanged": True}, "_meta": META}
+        identity = await host.send("subscriptions/listen", wanted)
+        meta = {"io.modelcontextprotocol/subscriptionId": identity}
+        assert (await host.read())["params"] == {"notifications": {"toolsListChanged": True}, "_meta": meta}
+        broadcast.publish(TOOLS_CHANGED)
+        assert await host.read() == {"jsonrpc": "2.0", "method": TOOLS_CHANGED, "params": {"_meta": meta}}
+        await host.notify("notifications/cancelled", {"requestId": identity})
+        async with asyncio.timeout(5):
+            while len(broadcast):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert (await host.ask("subscriptions/listen", {"_meta": META}))["code"] == -32602
+        ended = await host.send("subscriptions/listen", {"notifications": {}, "_meta": META})
+        assert (await host.read())["params"]["notifications"] == {}
+        served.gateway.end_streams()
+        answer = await host.read()
+        assert (answer["id"], answer["result"]["resultType"]) == (ended, "complete")
 
 
 async def test_openenvs_own_methods_are_answered_on_the_connections_lane(server: ScriptedServer, served: Served) -> None:

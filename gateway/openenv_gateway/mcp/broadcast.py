@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
+from openenv_client.frames import JsonObject
+from openenv_gateway.mcp.jsonrpc import INVALID_PARAMS, Request, RpcError, notification_message
+
 TOOLS_CHANGED = "notifications/tools/list_changed"
+SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
+"""The key in `_meta` that names a subscription of 2026-07-28 by the id of its `subscriptions/listen`."""
 
 
 class Subscription:
@@ -47,3 +52,16 @@ class Broadcast:
         """End every listener's stream."""
         for subscription in self._subscriptions:
             subscription.put(None)
+
+
+def granted_of(request: Request) -> JsonObject:
+    """Which of the notifications that a `subscriptions/listen` wants there are. Raises RpcError for a malformed filter."""
+    wanted = request.params.get("notifications")
+    if not isinstance(wanted, dict):
+        raise RpcError(INVALID_PARAMS, 'subscriptions/listen needs "notifications", an object')
+    return {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
+
+
+def acknowledgement(granted: JsonObject, meta: JsonObject) -> bytes:
+    """The first message of a subscription."""
+    return notification_message("notifications/subscriptions/acknowledged", {"notifications": granted, "_meta": meta})

@@ -1,4 +1,4 @@
-"""The JSON-RPC of one connection that is the lane itself: both eras, requests side by side, one MCP session, no handles."""
+"""The JSON-RPC of one connection that is the lane itself (stdio, WebSocket): both eras, requests side by side, no handles."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from openenv_client.frames import JsonObject
 from openenv_gateway.mapping.tools import ToolKind
 from openenv_gateway.mcp import jsonrpc
+from openenv_gateway.mcp.broadcast import SUBSCRIPTION_KEY, TOOLS_CHANGED, acknowledgement, granted_of
 from openenv_gateway.mcp.caller import Caller, lane_of
 from openenv_gateway.mcp.inflight import InFlight, ticks
 from openenv_gateway.mcp.jsonrpc import Notification, Request, Response, RpcError
@@ -30,19 +31,27 @@ class Conversation:
         self._session = endpoint.sessions.new(principal, LATEST_HANDSHAKE)
         self._session.is_process = True
         self._tasks: set[asyncio.Task[None]] = set()
+        self._telling: asyncio.Task[None] | None = None
 
     async def take(self, message: str | bytes) -> None:
         """Begin to answer one message. Returns without waiting for its answer, so that a cancellation can be read."""
         if len(self._tasks) >= MAX_IN_FLIGHT:
-            error = RpcError(jsonrpc.INVALID_REQUEST, f"{MAX_IN_FLIGHT} requests of this connection are running: wait for some")
-            await self._send(jsonrpc.error_message(None, error))
+            await self.refuse(f"{MAX_IN_FLIGHT} requests of this connection are running: wait for some")
             return
         task = asyncio.create_task(self._handle(message.encode() if isinstance(message, str) else message))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def end(self) -> None:
-        """Give up what runs, and end the session and its lanes at once."""
+    async def refuse(self, reason: str) -> None:
+        """Say that a message was not taken."""
+        await self._send(jsonrpc.error_message(None, RpcError(jsonrpc.INVALID_REQUEST, reason)))
+
+    async def end(self, patience_s: float = 0.0) -> None:
+        """Give up what still runs after `patience_s`, and end the session and its lanes at once."""
+        if self._telling is not None:
+            self._telling.cancel()
+        if self._tasks and patience_s:
+            await asyncio.wait(self._tasks, timeout=patience_s)
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -77,17 +86,40 @@ class Conversation:
             if ticking is not None:
                 ticking.cancel()
         await self._flush(request)
-        if message.method == "initialize":
-            self._session.revision = Revision(result["protocolVersion"])
         await self._send(jsonrpc.result_message(message.id, result))
+        if message.method == "initialize":
+            self._initialized(Revision(result["protocolVersion"]))
+
+    def _initialized(self, revision: Revision) -> None:
+        self._session.revision = revision
+        if self._telling is None:
+            self._telling = asyncio.create_task(self._tell({}), name="notifications of a connection")
 
     async def _result(self, caller: Caller, message: Request) -> JsonObject:
+        if message.method == "subscriptions/listen" and caller.revision.is_modern:
+            return await self._listen(message)
         if not is_openenv(message.method, message.params):
             return await self._endpoint.kernel.answer(caller, message.method, message.params)
         own = self._session.lane
         if message.method == CREATE:
             own = lane_of(caller, self._endpoint.environment, ToolKind.STATE, None)
         return await self._endpoint.openenv.answer(message.method, message.params, self._principal, own)
+
+    async def _listen(self, message: Request) -> JsonObject:
+        """Until the client cancels it or the gateway stops. Raises RpcError for a malformed filter."""
+        granted, meta = granted_of(message), {SUBSCRIPTION_KEY: message.id}
+        await self._send(acknowledgement(granted, meta))
+        await self._tell({"_meta": meta}, frozenset({TOOLS_CHANGED} if granted else ()))
+        return {"resultType": "complete", "_meta": meta}
+
+    async def _tell(self, params: JsonObject, wanted: frozenset[str] = frozenset({TOOLS_CHANGED})) -> None:
+        subscription = self._endpoint.broadcast.subscribe()
+        try:
+            while (method := await subscription.queue.get()) is not None:
+                if method in wanted:
+                    await self._send(jsonrpc.notification_message(method, params))
+        finally:
+            self._endpoint.broadcast.unsubscribe(subscription)
 
     async def _tick(self, request: InFlight) -> None:
         for pause in ticks():

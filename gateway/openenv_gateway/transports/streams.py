@@ -6,13 +6,17 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from openenv_client.frames import JsonObject
-from openenv_gateway.mcp.broadcast import TOOLS_CHANGED, Broadcast, Subscription
-from openenv_gateway.mcp.jsonrpc import INVALID_PARAMS, Request, RpcError, notification_message
+from openenv_gateway.mcp.broadcast import (
+    SUBSCRIPTION_KEY,
+    TOOLS_CHANGED,
+    Broadcast,
+    Subscription,
+    acknowledgement,
+    granted_of,
+)
+from openenv_gateway.mcp.jsonrpc import Request, notification_message
 from openenv_gateway.mcp.sessions import McpSession
 from openenv_gateway.transports.exchange import KEEP_ALIVE_S, Exchange, event
-
-SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId"
 
 
 async def serve_get(exchange: Exchange, session: McpSession, broadcast: Broadcast) -> None:
@@ -36,16 +40,11 @@ async def serve_get(exchange: Exchange, session: McpSession, broadcast: Broadcas
 async def serve_listen(exchange: Exchange, request: Request, broadcast: Broadcast) -> None:
     """The stream of one `subscriptions/listen`: first which notifications were granted, then these, each with the id of the
     subscription. Raises RpcError for a malformed filter, before anything is sent."""
-    wanted = request.params.get("notifications")
-    if not isinstance(wanted, dict):
-        raise RpcError(INVALID_PARAMS, 'subscriptions/listen needs "notifications", an object')
-    granted: JsonObject = {"toolsListChanged": True} if wanted.get("toolsListChanged") is True else {}
-    meta = {SUBSCRIPTION_KEY: request.id}
+    granted, meta = granted_of(request), {SUBSCRIPTION_KEY: request.id}
     subscription = broadcast.subscribe()
     try:
-        acknowledged = {"notifications": granted, "_meta": meta}
         await exchange.start_stream()
-        await exchange.stream(event(notification_message("notifications/subscriptions/acknowledged", acknowledged)))
+        await exchange.stream(event(acknowledgement(granted, meta)))
         await _relay(
             exchange,
             subscription,
