@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
-from testkit import cli, servers, venvs
+from testkit import cli, servers, venvs, wire
 from testkit.arcade import Arcade
 from testkit.cli import GatewayProcess
 
@@ -138,3 +138,15 @@ async def test_with_the_old_http_routes_a_step_acts_on_what_was_reset(gateway: G
         assert (played["observation"]["board"], played["reward"]) == ("old: 3+4=7 of 20", 0.4)
         assert (await http.post("/step", json={"action": {"amount": 400}})).status_code == 422
         assert (await http.get("/state")).json()["value"] == 7
+
+
+async def test_a_gateway_stops_at_once_and_in_peace_although_clients_are_connected() -> None:
+    with cli.started("demo") as gateway:
+        await asyncio.to_thread(gateway.wait_until_serving)
+        async with wire.session(base(gateway, "demo")) as playing, wire.session(base(gateway, "demo")) as idle:
+            assert (await playing.ask("reset", {}))["type"] == "observation"
+            assert await asyncio.to_thread(gateway.terminate) == 0
+            for session in (playing, idle):
+                await session.socket.wait_closed()
+                assert session.socket.close_code == 1012, "service restart: connect again"
+        assert "Traceback" not in gateway.log()
