@@ -140,7 +140,7 @@ class ConfigError(GatewayError):
     """One or more faults in the configuration, all of them in `faults`, each with its place."""
 
     code = "CONFIG_ERROR"
-    next_step = "Correct what is listed and try again (`openenv-gateway validate FILE` checks a file)."
+    next_step = "Correct what is listed and try again."
 
     def __init__(self, what: str, faults: Sequence[str]) -> None:
         super().__init__("\n".join([f"{what}: {len(faults)} fault{'s' if len(faults) != 1 else ''}", *faults]))

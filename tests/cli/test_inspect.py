@@ -50,6 +50,8 @@ def test_call_shows_the_content_and_saves_pictures(tmp_path: Path) -> None:
         (["call", "demo", "step", "[5]"], 2, "JSON object"),
         (["call", "http://127.0.0.1:9/mcp", "step"], 1, "http://127.0.0.1:9/mcp"),
         (["tools", "http://127.0.0.1:9"], 1, "Cannot reach"),
+        (["tools", "chess=http://127.0.0.1:9"], 1, "(environment chess: http://127.0.0.1:9)"),
+        (["call", "demo", "reset", "-o", "/etc/passwd/x"], 2, "Cannot save into /etc/passwd/x"),
         (["tools", "bogus"], 2, "unknown source"),
         (["config", "emacs"], 2, "claude-code"),
         (["config", "claude-desktop", "http://127.0.0.1:8700/mcp"], 2, "commands only"),

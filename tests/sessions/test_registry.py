@@ -13,6 +13,7 @@ from testkit.gateways import environment_settings
 from testkit.scripted import ScriptedServer
 
 from openenv_client.errors import EpisodeLost
+from openenv_client.frames import State
 from openenv_gateway.errors import Draining, QueueTimeout, UnknownHandle
 from openenv_gateway.mapping.actions import Request
 from openenv_gateway.sessions.phases import Phase
@@ -162,12 +163,13 @@ async def test_a_busy_lane_is_never_swept() -> None:
 async def test_draining_takes_no_new_lane_and_lets_the_old_go_on() -> None:
     async with ScriptedServer() as server, registry_on(server) as registry:
         lane = registry.new("a")
+        assert (await lane.call(RESET, "reset")).opened
         registry.drain()
         with pytest.raises(Draining):
             registry.new("a")
         with pytest.raises(Draining):
             registry.named("a", "name")
-        assert (await lane.call(RESET, "reset")).opened
+        assert (await lane.call(STATE, "state")).reply == State({"count": 0})
 
 
 async def test_closing_ends_every_lane() -> None:
@@ -177,3 +179,29 @@ async def test_closing_ends_every_lane() -> None:
                 await registry.new("a").call(RESET, "reset")
         await server.until(lambda: server.sessions_open == 0)
         assert len(registry) == 0
+
+
+async def test_draining_tells_who_waits_for_a_place_at_once() -> None:
+    async with ScriptedServer(capacity=1) as server, registry_on(server) as registry:
+        holder, waiter = registry.new("a"), registry.new("b")
+        await holder.call(RESET, "reset")
+        waiting = asyncio.ensure_future(waiter.call(RESET, "reset"))
+        await server.until(lambda: server.sessions_opened == 2)
+        registry.drain()
+        with pytest.raises(Draining):
+            await waiting
+        assert (await holder.call(STATE, "state")).reply == State({"count": 0})
+
+
+async def test_calls_that_go_on_too_long_are_ended_with_an_answer() -> None:
+    async with ScriptedServer() as server, registry_on(server) as registry:
+        lane = registry.new("a")
+        await lane.call(RESET, "reset")
+        server.hold_reply()
+        task = asyncio.ensure_future(lane.call(STATE, "state"))
+        await server.until(lambda: len(server.requests) == 2)
+        registry.drain()
+        registry.give_up_calls()
+        with pytest.raises(EpisodeLost):
+            await task
+        server.release_reply()

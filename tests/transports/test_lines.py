@@ -74,7 +74,8 @@ def test_a_reader_that_reads_nothing_holds_nobody_up(pipe: tuple[int, int], capl
         writer.write(b"x" * 500_000)
     writer.close(0.05)
     assert "does not read" in caplog.text
-    os.close(pipe[0])  # lets the thread end
+    os.close(pipe[0])  # lets the thread end; what it logs must not come into another test
+    writer.close(5)
 
 
 def test_a_closed_reader_is_told_once(pipe: tuple[int, int], caplog: pytest.LogCaptureFixture) -> None:

@@ -23,7 +23,7 @@ from openenv_gateway.transports.token_file import read_tokens
 def config(host: Host, target: str, name: str | None, token_env: str | None) -> None:
     """Print the block to paste into a host's configuration.
 
-    With a URL (of a gateway that runs) the host connects to it; with a SPEC it launches the gateway itself.
+    With a URL (of a gateway that runs, ending in /mcp) the host connects to it; with a SPEC it launches the gateway itself.
     """
     if target.startswith(("http://", "https://")) and target.partition("?")[0].rstrip("/").endswith("/mcp"):
         _print(host, block(host, name or _name_in(target), url=target, token_variable=token_env))

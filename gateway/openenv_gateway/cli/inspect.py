@@ -81,9 +81,14 @@ def call(
     exposure: Exposure | None,
     token_env: str | None,
 ) -> None:
-    """Call one tool through the whole path and show what an agent would get. URL is an MCP endpoint, ending in /mcp."""
+    """Call one tool and show what an agent would get.
+
+    URL is an MCP endpoint, ending in /mcp; with ?session=NAME several calls play one episode of a gateway.
+    """
     configure_logging(debug=debug)
     values = _arguments(arguments)
+    if output is not None:
+        _prepare(output)
     if is_mcp_url(target):
         result = asyncio.run(_remote_call(target, token_in(token_env), tool, values))
     else:
@@ -158,11 +163,18 @@ def _show(result: JsonObject, output: Path | None) -> None:
         click.echo(f"reward: {structured.get('reward')}  done: {structured['done']}", err=True)
 
 
+def _prepare(folder: Path) -> None:
+    """Make the folder before the call is played: an action must not be spent for a result that cannot be saved."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.UsageError(f"Cannot save into {folder}: {error.strerror or error}") from error
+
+
 def _save(block: JsonObject, number: int, output: Path | None) -> str:
     raw = base64.b64decode(block["data"])
     if output is None:
         return f"[{block['mimeType']}, {len(raw)} bytes; save it with -o FOLDER]"
-    output.mkdir(parents=True, exist_ok=True)
     path = output / f"block-{number}.{SUFFIXES.get(block['mimeType'], 'bin')}"
     path.write_bytes(raw)
     return f"[{block['mimeType']} saved as {path}]"

@@ -81,7 +81,8 @@ def report(error: OpenEnvError | GatewayError, *, debug: bool = False) -> None:
     """What happened and why, then what to do next, on stderr."""
     if debug:
         traceback.print_exception(error)
-    click.echo(f"Error: {error}", err=True)
+    notes = getattr(error, "__notes__", ())
+    click.echo(" ".join([f"Error: {error}", *notes]), err=True)
     click.echo(f"Next:  {error.next_step}", err=True)
 
 

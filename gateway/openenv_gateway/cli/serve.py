@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import json
 import signal
 import socket
@@ -82,10 +83,12 @@ def listen(host: str, port: int) -> socket.socket:
         listener.listen(1024)
     except OSError as error:
         listener.close()
-        raise StartFailed(
-            f"Cannot listen on {host}:{port}: {error.strerror or error}",
-            next_step="Stop what uses the port, or choose another with --port (0 takes any free one).",
-        ) from error
+        advice = (
+            "Stop what uses the port, or choose another with --port (0 takes any free one)."
+            if error.errno == errno.EADDRINUSE
+            else "Name an address of this machine with --host, and a port that you may use with --port."
+        )
+        raise StartFailed(f"Cannot listen on {host}:{port}: {error.strerror or error}", next_step=advice) from error
     return listener
 
 
@@ -146,12 +149,17 @@ class _Stop:
                 self._draining.cancel()
             return
         self._gateway.drain()
+        if busy := self._gateway.busy:
+            calls = "1 call" if busy == 1 else f"{busy} calls"
+            click.echo(
+                f"Stopping: waiting up to {self._drain_timeout_s:g} s for {calls}; a second signal stops at once.", err=True
+            )
         if self._starting is not None:
             self._starting.cancel()
         self._draining = asyncio.create_task(self._drain())
 
     async def _drain(self) -> None:
-        await self._gateway.finish_calls(self._drain_timeout_s)
+        await self._gateway.stop_calls(self._drain_timeout_s)
         self._gateway.end_streams()
         self._server.should_exit = True
 

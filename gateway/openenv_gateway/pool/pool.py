@@ -26,6 +26,10 @@ from openenv_gateway.settings import EnvironmentSettings
 
 log = logging.getLogger(__name__)
 
+ELSEWHERE_NEXT = (
+    "All sessions of that server are in use: wait and call again. It runs elsewhere, so its operator must give it more room "
+    "(max_concurrent_envs), or let the gateway launch servers of its own (cmd: or uv: instead of its URL)."
+)
 REST_S = 0.25
 """How long a server rests that refused a session although, by our count, it has room."""
 LOG_LINES = 20
@@ -92,7 +96,7 @@ class Pool:
         self._has_broken = False
         self._backoff = Backoff()
         self._launch_error: Exception | None = None
-        self._closed = False
+        self._closed = self._draining = False
 
     def __repr__(self) -> str:
         places = ", ".join(f"{s.leased}/{s.capacity or '?'}" for s in self._servers.values())
@@ -141,6 +145,11 @@ class Pool:
         """Something outside has changed: who waits may be served now, or find lanes that make room."""
         self._act()
 
+    def drain(self) -> None:
+        """Open no more sessions: whoever waits is told at once. Those that are open go on."""
+        self._draining = True
+        self._line.fail(Draining("The gateway is stopping"))
+
     async def close(self) -> None:
         """Refuse whoever waits, end launches, stop every launched server. Nothing is left running."""
         self._closed = True
@@ -157,7 +166,7 @@ class Pool:
     # --- places -----------------------------------------------------------------------------------------------------
 
     async def _place(self, waiter: Waiter[_Server]) -> _Server:
-        if self._closed:
+        if self._closed or self._draining:
             raise Draining("The gateway is stopping")
         self._line.join(waiter)
         try:
@@ -177,9 +186,11 @@ class Pool:
         seconds = self._settings.timeouts.queue_s
         reason = f"; the server says: {refusal.message}" if refusal is not None else ""
         reason += f"; launching another server failed: {self._launch_error}" if self._launch_error is not None else ""
+        is_ours = self._settings.source.kind in LAUNCHING_KINDS
         return QueueTimeout(
             f"No environment session of {self._settings.name} became free within {seconds:g} s{reason}",
             retry_after_s=min(seconds, 5.0),
+            next_step=None if is_ours else ELSEWHERE_NEXT,
         )
 
     def _act(self) -> None:

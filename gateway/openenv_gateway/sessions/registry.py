@@ -110,8 +110,15 @@ class LaneRegistry:
         self.pool.reconsider()
 
     def drain(self) -> None:
-        """Take no new lanes from now on."""
+        """Take no new lanes from now on, and open no more environment sessions: calls that wait for one are told at once."""
         self._draining = True
+        self.pool.drain()
+
+    def give_up_calls(self) -> None:
+        """End the lanes whose calls go on: these calls are answered at once, that their episode is lost."""
+        for lane in tuple(self._by_handle.values()):
+            if lane.busy:
+                self._end(lane)
 
     async def close(self) -> None:
         """End every lane, then stop the servers."""

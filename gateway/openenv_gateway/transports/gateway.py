@@ -9,6 +9,8 @@ from functools import partial
 from types import TracebackType
 from typing import Self
 
+from openenv_client.errors import OpenEnvError
+from openenv_gateway.errors import GatewayError
 from openenv_gateway.mcp.broadcast import TOOLS_CHANGED, Broadcast
 from openenv_gateway.mcp.kernel import Kernel
 from openenv_gateway.mcp.sessions import SessionTable
@@ -19,6 +21,8 @@ from openenv_gateway.transports.openenv_rpc import OpenEnvRpc
 log = logging.getLogger(__name__)
 
 SWEEP_S = 1.0
+ENDING_S = 2.0
+"""How long calls that are ended may take to say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +80,26 @@ class Gateway:
                 log.error("closing an environment failed: %s", outcome)
 
     async def describe(self) -> None:
-        """Ask every environment for its tools, which launches a server where one must run. Raises the first failure."""
+        """Ask every environment for its tools, which launches a server where one must run. Raises the first failure, with a
+        note that names the environment."""
         async with asyncio.TaskGroup() as tasks:
             for endpoint in self.endpoints.values():
-                tasks.create_task(endpoint.environment.tools())
+                tasks.create_task(_described(endpoint.environment))
 
     def drain(self) -> None:
         """Readiness goes red and new lanes are refused; calls in flight go on."""
         self.draining = True
         for endpoint in self.endpoints.values():
             endpoint.environment.lanes.drain()
+
+    async def stop_calls(self, timeout_s: float) -> None:
+        """Let calls in flight finish, at most `timeout_s`; then end them, so that each gets an answer that says so."""
+        if await self.finish_calls(timeout_s):
+            return
+        log.warning("%d calls did not finish within %g s and are ended", self.busy, timeout_s)
+        for endpoint in self.endpoints.values():
+            endpoint.environment.lanes.give_up_calls()
+        await self.finish_calls(ENDING_S)
 
     def end_streams(self) -> None:
         """End the streams that would stay open for ever, so that an HTTP server can close its connections."""
@@ -115,3 +129,11 @@ class Gateway:
                     endpoint.environment.lanes.sweep()
                 except Exception:
                     log.exception("sweeping %s failed", endpoint.environment.name)
+
+
+async def _described(environment: Environment) -> None:
+    try:
+        await environment.tools()
+    except (OpenEnvError, GatewayError) as error:
+        error.add_note(f"(environment {environment.name}: {environment.settings.source})")
+        raise
