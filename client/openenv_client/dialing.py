@@ -22,7 +22,8 @@ USER_AGENT = f"openenv-client/{__version__}"
 CLOSE_TIMEOUT_S = 1.0
 """How long a closing handshake may take. A server in mid-step answers none, so waiting longer gains nothing."""
 
-_NO_BACKPRESSURE = 2**40
+_NO_BACKPRESSURE = 2**30
+"""Bytes. More than any request has, and few enough for event loops that keep the limit in a C int."""
 
 
 async def dial(

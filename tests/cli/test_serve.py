@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
 import json
 import os
 import signal
@@ -16,6 +18,8 @@ import pytest
 from testkit.commands import GATEWAY, get, post, run, serving
 from testkit.leftovers import marked, new_mark, wait_until_gone
 from websockets.sync.client import connect
+
+from openenv_gateway.cli.serve import new_event_loop
 
 SLEEPER = f"{sys.executable} -c 'import time; time.sleep(600)' {{port}}"
 
@@ -240,3 +244,11 @@ def test_a_config_file_is_served(tmp_path: Path) -> None:
         assert "reward" not in result["structuredContent"] and result["_meta"]["openenv/reward"] == 0.0
         assert post(f"{url}?session=me", "tools/call", {"name": "state"})["structuredContent"]["state"]["seed"] == 4
     assert wait_until_gone(mark, 10) == []
+
+
+def test_the_event_loop_is_uvloops_where_that_is_installed_and_asyncios_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        assert type(runner.get_loop()).__module__.startswith("uvloop") is (importlib.util.find_spec("uvloop") is not None)
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        assert isinstance(runner.get_loop(), asyncio.SelectorEventLoop)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp
 from starlette.websockets import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -54,10 +55,10 @@ class Echo:
 
 
 @asynccontextmanager
-async def gate(echo: Echo, access: Access) -> AsyncIterator[str]:
+async def gate(echo: Echo, access: Access, places: Mapping[str, ASGIApp] | None = None) -> AsyncIterator[str]:
     """Host and port."""
     with listen("127.0.0.1", 0) as listener:
-        app = Gate(echo.app, HostGuard(), access)
+        app = Gate(echo.app, HostGuard(), access, places or {})
         server = HttpServer(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=2))
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
@@ -89,6 +90,17 @@ async def test_without_tokens_everybody_is_anonymous() -> None:
         async with connect(f"ws://{address}/socket", proxy=None) as socket:
             await socket.send("hello")
             assert await socket.recv() == "anonymous: hello"
+
+
+async def test_a_place_is_served_directly_at_its_very_path_and_behind_the_same_checks(tokens: Path) -> None:
+    places = {"/socket": PlainTextResponse("direct")}
+    async with gate(Echo(), Access(TokenFile(tokens)), places) as address, httpx.AsyncClient(trust_env=False) as http:
+        assert (await http.get(f"http://{address}/socket?a=b", headers=bearing(BLUE))).text == "direct"
+        assert (await http.get(f"http://{address}/socket")).status_code == 401
+        assert (await http.get(f"http://{address}/socket/", headers=bearing(BLUE))).status_code == 404
+        async with connect(f"ws://{address}/socket", additional_headers=bearing(RED), proxy=None) as socket:
+            await socket.send("hello")
+            assert await socket.recv() == "red: hello"
 
 
 async def test_a_websocket_is_refused_before_it_opens(tokens: Path) -> None:

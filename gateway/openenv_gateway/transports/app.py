@@ -36,15 +36,17 @@ def build_app(gateway: Gateway) -> ASGIApp:
         Route("/ready", _ready_page(gateway)),
         Route("/schemas/{name}.schema.json", _schema),
     ]
+    places: dict[str, ASGIApp] = {}
     for name, endpoint in gateway.endpoints.items():
         mcp = StreamableHttp(endpoint, settings.max_body_bytes)
         for prefix in (f"/envs/{name}", "") if len(gateway.endpoints) == 1 else (f"/envs/{name}",):
-            routes.append(Route(f"{prefix}/mcp", mcp))
+            places[f"{prefix}/mcp"] = mcp
+            routes.append(Route(f"{prefix}/mcp", mcp))  # also for what Starlette does about a slash at the end
             routes.append(WebSocketRoute(f"{prefix}/mcp", McpSocket(endpoint)))
             routes.append(WebSocketRoute(f"{prefix}/ws", OperatorSocket(endpoint)))
             routes += http_routes(endpoint.environment, prefix, settings.max_body_bytes)
     guard = HostGuard.of(settings.allowed_hosts, settings.allowed_origins)
-    return Gate(Starlette(routes=routes), guard, Access.of(settings))
+    return Gate(Starlette(routes=routes), guard, Access.of(settings), places)
 
 
 def _json(value: Any, status: int = 200) -> Response:
