@@ -12,6 +12,8 @@ from enum import Enum
 class Phase(Enum):
     """Where a session stands."""
 
+    __hash__ = object.__hash__  # members are looked up in tables at every call, and the one of Enum is written in Python
+
     FRESH = "fresh"
     """Connected, nothing sent: a frame that comes now is the server's refusal."""
     OPENING = "opening"
@@ -34,6 +36,8 @@ class Phase(Enum):
 
 class Event(Enum):
     """What can happen to a session."""
+
+    __hash__ = object.__hash__
 
     SEND = "a request is sent"
     REPLY = "a frame comes"

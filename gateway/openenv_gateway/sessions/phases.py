@@ -6,6 +6,8 @@ from enum import StrEnum
 
 
 class Phase(StrEnum):
+    __hash__ = str.__hash__  # members are looked up in tables at every call, and the one of Enum is written in Python
+
     NEW = "new"
     OPENING = "opening"
     REOPENING = "reopening"
@@ -16,6 +18,8 @@ class Phase(StrEnum):
 
 
 class Event(StrEnum):
+    __hash__ = str.__hash__
+
     OPEN = "open"
     PLAYING = "playing"
     ENDED = "ended"
