@@ -1,6 +1,6 @@
 """One WebSocket to `/ws` = one environment session.
 
-A task of the connection's own reads every frame as it comes and puts it into the `Inbox`; callers wait there. So no
+Every frame goes into the `Inbox` as it comes, and callers wait there; a task of the connection's own waits for its end. So no
 cancellation can lose a frame, a frame that answers nothing is noticed at once, and so is the end of the connection.
 
 A handshake that succeeds proves nothing: a server without a free slot, or whose environment cannot be built, accepts it, sends
@@ -11,19 +11,20 @@ and raises it as CapacityReached, FactoryFailed or SessionRefused.
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
 from websockets.protocol import State
 
 from openenv_client.dialing import CLOSE_TIMEOUT_S, dial
+from openenv_client.direct import DirectConnection
 from openenv_client.errors import BadReply, EpisodeLost
-from openenv_client.frames import CLOSE, REFUSALS, ErrorFrame, Kind, parse_reply, request_frame
+from openenv_client.frames import CLOSE, REFUSALS, Dumps, ErrorFrame, Kind, parse_reply, request_frame
 from openenv_client.inbox import Inbox
 from openenv_client.lifecycle import OVER, Phase
 from openenv_client.urls import shown, websocket_url
@@ -39,11 +40,13 @@ _FIRST_FRAME_REFUSALS = (*REFUSALS, "SESSION_ERROR")
 class Connection:
     """An EnvironmentSession over one WebSocket. Made by `open`; whoever opens it closes it."""
 
-    def __init__(self, websocket: ClientConnection, url: str, max_message_bytes: int) -> None:
+    def __init__(self, websocket: DirectConnection, url: str, max_message_bytes: int, dumps: Dumps = json.dumps) -> None:
         self._websocket = websocket
         self._url = url
         self._max_message_bytes = max_message_bytes
+        self._dumps = dumps
         self._inbox = Inbox()
+        websocket.deliver_to(self._receive)
         self._reader = asyncio.create_task(self._read(), name=f"reader of {url}")
 
     @classmethod
@@ -56,11 +59,13 @@ class Connection:
         headers: Mapping[str, str] | None = None,
         ping_interval_s: float | None = None,
         ping_timeout_s: float | None = None,
+        dumps: Dumps = json.dumps,
     ) -> Connection:
         """Connect to the environment server whose base URL (http, https, ws, wss or a bare host) is `url`.
 
         Returns without waiting for the server to grant the session: the first exchange tells. Proxies are taken from the
         environment, except for loopback hosts. `max_message_bytes` bounds a reply; a larger one ends the session.
+        `dumps` is the JSON encoder of requests.
 
         Raises ServerUnreachable, WebSocketRefused, NotAnEnvironment, or ValueError for what is no server URL.
         """
@@ -72,7 +77,7 @@ class Connection:
             ping_interval_s=ping_interval_s,
             ping_timeout_s=ping_timeout_s,
         )
-        return cls(websocket, shown(websocket_url(url)), max_message_bytes)
+        return cls(websocket, shown(websocket_url(url)), max_message_bytes, dumps)
 
     def __repr__(self) -> str:
         return f"<Connection {self._url} {self._inbox.phase.value}>"
@@ -89,13 +94,13 @@ class Connection:
 
     async def exchange(self, kind: Kind, data: Mapping[str, Any] | None, timeout_s: float) -> bytes:
         """See EnvironmentSession."""
-        frame = request_frame(kind, data)
+        frame = request_frame(kind, data, self._dumps)
         self._inbox.check()
         if self._websocket.state is not State.OPEN:
             await self._finish_closing()
             raise self._inbox.failure()
         self._inbox.send(kind)
-        await self._send(frame)
+        self._send(frame)
         return await self._reply(timeout_s)
 
     async def collect(self, timeout_s: float) -> bytes:
@@ -108,7 +113,7 @@ class Connection:
         self._inbox.close()
         try:
             if was_open and phase in (Phase.FRESH, Phase.IDLE):
-                await self._send(CLOSE)
+                self._send(CLOSE)
             await self._websocket.close()
             await asyncio.wait({self._reader}, timeout=CLOSE_TIMEOUT_S)
         finally:
@@ -131,12 +136,10 @@ class Connection:
         await self._finish_closing()
         return await self._inbox.reply(timeout_s)
 
-    async def _send(self, frame: str) -> None:
-        try:
-            await self._websocket.send(frame)
-        except ConnectionClosed as closed:
-            # Not raised: the reader tells why the connection ended, and may still hold the server's refusal.
-            logger.debug("%s ended while a frame was sent: %s", self, closed)
+    def _send(self, frame: str | bytes) -> None:
+        if not self._websocket.send_now(frame.encode() if isinstance(frame, str) else frame):
+            # Not raised: the reader tells why the connection ended.
+            logger.debug("%s ended while a frame was sent", self)
 
     async def _finish_closing(self) -> None:
         """Wait for the end of a closing handshake that the server began, about a second at most, then cut."""

@@ -11,10 +11,11 @@ import asyncio
 import socket
 from collections.abc import Mapping
 
-from websockets.asyncio.client import ClientConnection, connect
+from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, InvalidMessage, InvalidProxy, InvalidStatus, InvalidURI, ProxyError
 
 from openenv_client import __version__
+from openenv_client.direct import DirectConnection
 from openenv_client.errors import NotAnEnvironment, OpenEnvError, ServerUnreachable, WebSocketRefused
 from openenv_client.urls import is_loopback, shown, websocket_url
 
@@ -34,7 +35,7 @@ async def dial(
     headers: Mapping[str, str] | None,
     ping_interval_s: float | None,
     ping_timeout_s: float | None,
-) -> ClientConnection:
+) -> DirectConnection:
     """One WebSocket to the server's `/ws`.
 
     Raises ServerUnreachable, WebSocketRefused (an HTTP status instead of a handshake), NotAnEnvironment (no HTTP at all),
@@ -44,6 +45,7 @@ async def dial(
     try:
         websocket = await connect(
             url,
+            create_connection=DirectConnection,
             additional_headers=headers,
             user_agent_header=USER_AGENT,
             proxy=None if is_loopback(url) else True,
@@ -60,6 +62,7 @@ async def dial(
     except (OSError, InvalidHandshake, InvalidProxy, InvalidURI, asyncio.TimeoutError) as error:  # noqa: UP041  (two on 3.10)
         raise _translated(error, shown(url), connect_timeout_s) from error
     keep_alive(websocket.transport.get_extra_info("socket"))
+    assert isinstance(websocket, DirectConnection), "connect makes what create_connection says"
     return websocket
 
 

@@ -18,6 +18,8 @@ JsonObject = dict[str, Any]
 Kind = Literal["reset", "step", "state"]
 Loads = Callable[[Union[str, bytes]], Any]  # noqa: UP007  (evaluated at import on Python 3.10 by type tools)
 
+Dumps = Callable[[Any], Union[str, bytes]]  # noqa: UP007
+
 CLOSE = '{"type": "close"}'
 REFUSALS = ("CAPACITY_REACHED", "FACTORY_ERROR")
 """Error codes of the unsolicited first frame with which a server refuses a session after the handshake."""
@@ -66,11 +68,14 @@ class ErrorFrame:
 Reply = Union[Observation, State, ErrorFrame]  # noqa: UP007
 
 
-def request_frame(kind: Kind, data: Mapping[str, Any] | None = None) -> str:
-    """The text frame for one request. `data` are reset's arguments or step's action; state carries none."""
+def request_frame(kind: Kind, data: Mapping[str, Any] | None = None, dumps: Dumps = json.dumps) -> str | bytes:
+    """The text frame for one request. `data` are reset's arguments or step's action; state carries none.
+
+    `dumps` is the JSON encoder (to a str, or to bytes in UTF-8); what it raises is raised.
+    """
     if kind == "state":
         return '{"type": "state"}'
-    return json.dumps({"type": kind, "data": dict(data or {})})
+    return dumps({"type": kind, "data": dict(data or {})})
 
 
 def parse_reply(raw: str | bytes, loads: Loads = json.loads) -> Reply:

@@ -20,6 +20,7 @@ from openenv_client.session import EnvironmentSession
 from openenv_gateway.errors import Draining, QueueTimeout
 from openenv_gateway.pool.backoff import Backoff
 from openenv_gateway.pool.decide import Evict, Launch, Lease, Limits, ServerView, decide
+from openenv_gateway.pool.encoding import encode_request
 from openenv_gateway.pool.line import Line, Overdue, Waiter
 from openenv_gateway.pool.sources import LAUNCHING_KINDS, RunningServer, launch
 from openenv_gateway.settings import EnvironmentSettings
@@ -230,7 +231,8 @@ class Pool:
             if server.running is None:
                 raise ServerUnreachable(self._settings.name, "the server just stopped")
             url = server.running.base_url
-            session = await Connection.open(url, connect_timeout_s=self._settings.timeouts.connect_s)
+            connect_s = self._settings.timeouts.connect_s
+            session = await Connection.open(url, connect_timeout_s=connect_s, dumps=encode_request)
             leased = LeasedSession(session, lambda: self._free(server))
             raw = await session.exchange(kind, data, reply_timeout_s)
             self._works(server, leased)
