@@ -130,6 +130,16 @@ def test_bytes_that_are_no_utf8_are_a_bad_reply() -> None:
         parse_frame(b'{"type": "state", "data": {"a": "\xff"}}')
 
 
+def test_a_long_frame_is_as_deep_as_a_short_one() -> None:
+    deepest, long = nested(MAX_DEPTH - 3), "x" * 20_000
+    for flat in ("", [[1]] * 2 * MAX_DEPTH):
+        assert parsed(json.dumps({"a": deepest, "b": [long, flat]})).observation["a"] == deepest
+        for opening in ([deepest], {"a": deepest}):
+            with pytest.raises(BadReply, match=f"nested deeper than {MAX_DEPTH} levels"):
+                parse_frame(frame(json.dumps({"a": opening, "b": [long, flat]})))
+    assert parsed(json.dumps({"b": long})).observation == {"b": long}
+
+
 def test_harden_refuses_what_is_too_deep_in_any_part() -> None:
     deep: dict[str, Any] = {"a": nested(MAX_DEPTH)}
     observations = (Observation(deep, None, False, {}), Observation({}, None, False, deep))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openenv_gateway.mapping.cuts import Encoded, encode
 from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.jsonrpc import Notification, Request, Response, RpcError, decode, parse_message
 
@@ -64,3 +65,11 @@ def test_any_json_value_is_a_message_or_a_named_fault(value: Any) -> None:
         assert reply["id"] is None or isinstance(reply["id"], (str, int))
     else:
         assert isinstance(message, (Request, Notification, Response))
+
+
+def test_an_object_that_comes_with_its_json_is_written_as_any_other() -> None:
+    value = {"observation": {"text": "ä", "rows": [1, 2.5, None]}, "done": True}
+    plain = {"content": [], "structuredContent": value}
+    encoded = {"content": [], "structuredContent": Encoded(value, encode(value))}
+    assert encoded == plain
+    assert jsonrpc.result_message("a", encoded) == jsonrpc.result_message("a", plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from openenv_client.frames import JsonObject, Observation
 from openenv_gateway.mapping.blocks import capped, text_block
 from openenv_gateway.mapping.content import Gallery
-from openenv_gateway.mapping.cuts import cut, encode
+from openenv_gateway.mapping.cuts import Encoded, cut, encode
 from openenv_gateway.mapping.notes import METADATA, REWARD, Notes, finite, late_meta, observation_shown, told_reward
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.mapping.plain import plain_text
@@ -59,4 +59,4 @@ def cut_and_encoded(structured: JsonObject, options: MappingOptions, whole: Whol
     if len(body) > options.max_result_bytes:
         structured = cut(structured, options.max_result_bytes, kept(whole, Part(JSON, body)), WHOLE)
         body = encode(structured)
-    return structured, body.decode()
+    return Encoded(structured, body), body.decode()

@@ -22,6 +22,14 @@ _WORTH_CUTTING = 200
 _BYTES_OF_MARKER = 100
 
 
+class Encoded(JsonObject):
+    """An object with its JSON, as `encode` writes it. Not to be changed: then `json` would be another object's."""
+
+    def __init__(self, value: JsonObject, json: bytes) -> None:
+        super().__init__(value)
+        self.json = json
+
+
 def encode(value: Any) -> bytes:
     """Compact JSON, non-ASCII kept. The value must hold the promises of `replies.parse_frame`, else TypeError."""
     return orjson.dumps(value)

@@ -22,6 +22,8 @@ MAX_DEPTH = 100
 
 _INT64 = range(-(2**63), 2**63)
 _CONTAINERS = (dict, list)
+_COUNTED = 10_000
+"""Bytes up to which brackets are simply counted."""
 
 
 def parse_frame(raw: bytes | str) -> Reply:
@@ -36,7 +38,7 @@ def parse_frame(raw: bytes | str) -> Reply:
     except orjson.JSONDecodeError:
         return harden(parse_reply(_text(raw), _lenient_loads))
     # A frame with fewer brackets than levels allowed cannot be too deep: no walk for flat observations, however long.
-    if _brackets(raw) > MAX_DEPTH:
+    if _has_brackets(raw, MAX_DEPTH):
         check_depth(frame)
     return parse_reply(raw, lambda _: frame)
 
@@ -109,10 +111,21 @@ def _lenient_loads(text: bytes | str) -> Any:
     return value
 
 
-def _brackets(raw: bytes | str) -> int:
+def _has_brackets(raw: bytes | str, limit: int) -> bool:
+    """Whether more than `limit` arrays and objects begin in it."""
     if isinstance(raw, str):
-        return raw.count("[") + raw.count("{")
-    return raw.count(b"[") + raw.count(b"{")
+        raw = raw.encode("utf-8", "surrogatepass")
+    if len(raw) <= _COUNTED:
+        return raw.count(b"[") + raw.count(b"{") > limit
+    left = limit
+    for bracket in (b"[", b"{"):
+        at = raw.find(bracket)  # many times faster than count where there is nothing to find, and it ends at the limit
+        while at >= 0:
+            if left == 0:
+                return True
+            left -= 1
+            at = raw.find(bracket, at + 1)
+    return False
 
 
 def _children(node: Any) -> Iterable[Any]:

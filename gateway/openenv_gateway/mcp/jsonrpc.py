@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from openenv_client.frames import JsonObject
+from openenv_gateway.mapping.cuts import Encoded
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +91,9 @@ def parse_message(value: Any) -> Message:
 
 def result_message(identity: RequestId, result: JsonObject) -> bytes:
     """The response. A result that is no JSON (a lone surrogate, an integer beyond 64 bits) becomes the error that says so."""
+    structured = result.get("structuredContent")
+    if isinstance(structured, Encoded):
+        result = {**result, "structuredContent": orjson.Fragment(structured.json)}
     try:
         return orjson.dumps({"jsonrpc": "2.0", "id": identity, "result": result})
     except TypeError as error:
