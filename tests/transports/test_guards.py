@@ -91,6 +91,15 @@ async def test_a_body_comes_in_pieces() -> None:
     assert await read_body(Body(b"ab", b"c", b""), None, 3) == b"abc"
 
 
+async def test_a_body_comes_in_one_piece() -> None:
+    for body in (b"", b"abc"):
+        messages = Body()
+        messages.messages = [{"type": "http.request", "body": body, "more_body": False}]
+        assert await read_body(messages, "3", 3) == body
+    with pytest.raises(Refused, match="left"):
+        await read_body(Body(leaves=True), None, 3)
+
+
 @pytest.mark.parametrize(
     ("chunks", "declared"), [([b"abcd"], None), ([b"ab", b"cd"], None), ([b"a"], "4"), ([b"x"] * 40, "40")]
 )

@@ -60,11 +60,13 @@ async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane
     timeout_s = environment.settings.timeouts.tools.get(tool.name)
     running = caller.request or InFlight()
     running.doing = lane.doing
-    running.log("debug", f"{tool.name}: the arguments fit; it becomes a {request.kind}")
-    running.log("info", f"{tool.name}: called on {lane!r}")
+    if running.is_logged:
+        running.log("debug", f"{tool.name}: the arguments fit; it becomes a {request.kind}")
+        running.log("info", f"{tool.name}: called on {lane!r}")
     try:
         outcome = await lane.call(request, tool.name, timeout_s, running.gone)
-        running.log("info", f"{tool.name}: answered, now {lane!r}")
+        if running.is_logged:
+            running.log("info", f"{tool.name}: answered, now {lane!r}")
         return _keeping(environment, lane, lambda whole: _result(environment, tool, lane, request, outcome, whole))
     except ActionLate as caught:
         failure, late = failure_of(caught), caught.late

@@ -33,7 +33,8 @@ class InFlight:
     """Belongs to the task that made it, which carries the request out.
 
     `progress_token`: the client's, None if it wants no progress; `log_level`: the least urgent level that it wants to see, None
-    for none. `doing` says in a few words what the request waits for. `outbox` holds notifications that are not sent yet.
+    for none. `is_logged`: whether it wants any, so that texts that nobody reads need not be written. `doing` says in a few
+    words what the request waits for. `outbox` holds notifications that are not sent yet.
     """
 
     def __init__(self, params: JsonObject | None = None, log_level: str | None = None) -> None:
@@ -48,6 +49,7 @@ class InFlight:
         token = given.get("progressToken")
         self.progress_token = token if isinstance(token, str | int) and not isinstance(token, bool) else None
         self.log_level = given.get(LOG_LEVEL_KEY, log_level)
+        self.is_logged = self.log_level in LEVELS
         self.doing: Callable[[], str] = _starting
         self.outbox: list[bytes] = []
 
@@ -82,6 +84,6 @@ class InFlight:
 
     def log(self, level: str, text: str) -> None:
         """Put a log message into the outbox, if the client wants to see its level."""
-        if self.log_level in LEVELS and LEVELS.index(level) >= LEVELS.index(self.log_level):
+        if self.is_logged and LEVELS.index(level) >= LEVELS.index(self.log_level):
             params = {"level": level, "logger": "openenv-gateway", "data": text}
             self.outbox.append(notification_message("notifications/message", params))

@@ -19,11 +19,14 @@ ROUTING_HEADERS = frozenset({"mcp-protocol-version", "mcp-method", "mcp-name", "
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """Methods whose named thing is repeated in the header Mcp-Name, and the parameter that names it."""
 
+_HANDSHAKE = {revision.value: revision for revision in HANDSHAKE}
+_MODERN = {revision.value: revision for revision in MODERN}
+
 
 def is_modern_request(version: str | None, body: Any) -> bool:
     """Whether the rules of 2026-07-28 apply: its version in the header, or an envelope in the body (then the header must
     agree, which the ladder checks)."""
-    if version is not None and version in (revision.value for revision in MODERN):
+    if version is not None and version in _MODERN:
         return True
     params = body.get("params") if isinstance(body, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
@@ -34,18 +37,16 @@ def handshake_revision(version: str | None) -> Revision:
     """The revision in the header of a handshake-era request without a session. Raises RpcError for one that is not spoken."""
     if version is None:
         return LATEST_HANDSHAKE
-    for revision in HANDSHAKE:
-        if revision == version:
-            return revision
+    if (revision := _HANDSHAKE.get(version)) is not None:
+        return revision
     spoken = ", ".join(revision.value for revision in (*HANDSHAKE, *MODERN))
     raise RpcError(INVALID_REQUEST, f"Unsupported MCP-Protocol-Version {version[:40]!r}; spoken here: {spoken}")
 
 
 def check_modern_version(version: Any) -> Revision:
     """The modern revision called `version`. Raises RpcError -32022 with what is supported."""
-    for revision in MODERN:
-        if revision == version:
-            return revision
+    if isinstance(version, str) and (revision := _MODERN.get(version)) is not None:
+        return revision
     raise RpcError(
         UNSUPPORTED_VERSION,
         "Unsupported protocol version",

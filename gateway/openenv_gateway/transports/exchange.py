@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from types import TracebackType
 from urllib.parse import parse_qs
 
 from starlette.types import Receive, Scope, Send
@@ -21,13 +21,14 @@ from openenv_gateway.mcp.jsonrpc import RpcError
 from openenv_gateway.mcp.ladder import ROUTING_HEADERS
 from openenv_gateway.transports.access import principal_in
 from openenv_gateway.transports.guards import Refused
+from openenv_gateway.transports.headers import EVENT_STREAM, Headers
+from openenv_gateway.transports.lasting import LastingCalls
 
 log = logging.getLogger(__name__)
 
-Headers = tuple[tuple[str, str], ...]
+Fields = tuple[tuple[str, str], ...]
 
-EVENT_STREAM = "text/event-stream"
-EVENT_HEADERS: Headers = (("cache-control", "no-cache, no-transform"), ("x-accel-buffering", "no"))
+EVENT_HEADERS: Fields = (("cache-control", "no-cache, no-transform"), ("x-accel-buffering", "no"))
 MAX_NAME = 128
 ATTEND_AFTER_S = FIRST_TICKS_S[0]
 """Calls that are answered sooner are not attended: nobody gives up sooner, and attending costs a task."""
@@ -37,14 +38,14 @@ KEEP_ALIVE_S = 10.0
 class Exchange:
     """Reads what the transport needs of a request, and sends its one response."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self, scope: Scope, receive: Receive, send: Send, lasting: LastingCalls) -> None:
         self.method: str = scope["method"]
         self.principal = principal_in(scope).name
         self.receive = receive
         self._send = send
-        self._raw = [(name.decode("latin-1").lower(), value.decode("latin-1").strip()) for name, value in scope["headers"]]
-        self.headers = dict(self._raw)
-        self._query: str = scope.get("query_string", b"").decode("latin-1")
+        self.lasting = lasting
+        self.headers = Headers(scope["headers"])
+        self._query: bytes = scope.get("query_string", b"")
         self._takes_json = self._takes_events = True
         self._is_streaming = False
 
@@ -56,7 +57,7 @@ class Exchange:
         if not self._query:
             return None
         try:
-            names = parse_qs(self._query, keep_blank_values=True, errors="strict").get("session")
+            names = parse_qs(self._query.decode("latin-1"), keep_blank_values=True, errors="strict").get("session")
         except ValueError as error:
             raise Refused(400, "The URL's query is not valid UTF-8") from error
         if names is None:
@@ -67,20 +68,17 @@ class Exchange:
 
     def check_accept(self, *, needs_events: bool = False) -> None:
         """Note what the client takes. Raises Refused 406 for neither JSON nor events, or no events where they are needed."""
-        given = ",".join(value for name, value in self._raw if name == "accept") or "*/*"
-        accepted = {part.split(";", 1)[0].strip().lower() for part in given.split(",")}
-        self._takes_json = not {"application/json", "application/*", "*/*"}.isdisjoint(accepted)
-        self._takes_events = not {EVENT_STREAM, "text/*"}.isdisjoint(accepted)
-        if needs_events and not (self._takes_events or "*/*" in accepted):
+        accepted = self.headers.accepted()
+        self._takes_json, self._takes_events = accepted.json, accepted.events
+        if needs_events and not (accepted.events or accepted.anything):
             raise Refused(406, f"This is answered by a stream: Accept must list {EVENT_STREAM}")
-        if not (self._takes_json or self._takes_events):
+        if not (accepted.json or accepted.events):
             raise Refused(406, "Accept must list application/json or text/event-stream (clients list both)")
 
     def check_routing_headers(self) -> None:
         """Raises RpcError when a header that decides about the request comes twice: readers could disagree about it."""
-        names = [name for name, _ in self._raw if name in ROUTING_HEADERS]
-        if len(names) != len(set(names)):
-            doubled = next(name for name in names if names.count(name) > 1)
+        doubled = self.headers.doubled(ROUTING_HEADERS)
+        if doubled is not None:
             raise RpcError(jsonrpc.HEADER_MISMATCH, f"The header {doubled} appears more than once")
 
     async def disconnected(self) -> None:
@@ -90,23 +88,17 @@ class Exchange:
 
     # --- a call that lasts ------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def attended(self, request: InFlight, on_leave: Callable[[], object]) -> Iterator[None]:
-        """While the block lasts: calls `on_leave` when the client leaves, and tells the client that its call is alive."""
-        tasks: list[asyncio.Task[None]] = []
+    def attended(self, request: InFlight, on_leave: Callable[[], object]) -> Attended:
+        """For a `with` block. While it lasts: calls `on_leave` when the client leaves, and tells the client that its call is
+        alive."""
+        return Attended(self, request, on_leave)
 
-        def attend() -> None:
-            tasks.append(asyncio.ensure_future(self._watch(on_leave)))
-            if self._takes_events:
-                tasks.append(asyncio.ensure_future(self._tick(request)))
-
-        timer = asyncio.get_running_loop().call_later(ATTEND_AFTER_S, attend)
-        try:
-            yield
-        finally:
-            timer.cancel()
-            for task in tasks:  # a watcher that outlives the response would take its end for a disconnect
-                task.cancel()
+    def attend(self, request: InFlight, on_leave: Callable[[], object]) -> list[asyncio.Task[None]]:
+        """The tasks of a call that has lasted for a while; whoever starts them cancels them."""
+        tasks = [asyncio.ensure_future(self._watch(on_leave))]
+        if self._takes_events:
+            tasks.append(asyncio.ensure_future(self._tick(request)))
+        return tasks
 
     async def _watch(self, on_leave: Callable[[], object]) -> None:
         await self.disconnected()
@@ -133,10 +125,11 @@ class Exchange:
 
     # --- the response -----------------------------------------------------------------------------------------------
 
-    async def start_stream(self, headers: Headers = ()) -> None:
+    async def start_stream(self, headers: Fields = ()) -> None:
         """Commit the response to an event stream."""
         self._is_streaming = True
-        await self._start(200, EVENT_STREAM, (*headers, *EVENT_HEADERS))
+        raw = [*_encoded((*headers, *EVENT_HEADERS)), (b"content-type", EVENT_STREAM.encode())]
+        await self._send({"type": "http.response.start", "status": 200, "headers": raw})
 
     async def stream(self, data: bytes) -> None:
         """Send a piece of the event stream, which begins with the first."""
@@ -147,13 +140,13 @@ class Exchange:
     async def end_stream(self) -> None:
         await self._send({"type": "http.response.body", "body": b""})
 
-    async def answer(self, identity: jsonrpc.RequestId, result: JsonObject, headers: Headers = ()) -> None:
+    async def answer(self, identity: jsonrpc.RequestId, result: JsonObject, headers: Fields = ()) -> None:
         await self.message(200, jsonrpc.result_message(identity, result), headers)
 
     async def answer_error(self, status: int, identity: jsonrpc.RequestId | None, error: RpcError) -> None:
         await self.message(status, jsonrpc.error_message(identity, error))
 
-    async def message(self, status: int, body: bytes, headers: Headers = ()) -> None:
+    async def message(self, status: int, body: bytes, headers: Fields = ()) -> None:
         """The last message of the response, in whichever form the response has by now."""
         if self._is_streaming:
             await self._send({"type": "http.response.body", "body": event(body)})
@@ -170,16 +163,37 @@ class Exchange:
         error = RpcError(jsonrpc.INVALID_REQUEST, refused.message)
         await self.respond(refused.status, jsonrpc.error_message(None, error), "application/json", refused.headers)
 
-    async def respond(self, status: int, body: bytes, kind: str | None = None, headers: Headers = ()) -> None:
+    async def respond(self, status: int, body: bytes, kind: str | None = None, headers: Fields = ()) -> None:
         """A whole response."""
-        await self._start(status, kind, (*headers, ("content-length", str(len(body)))))
-        await self._send({"type": "http.response.body", "body": body})
-
-    async def _start(self, status: int, kind: str | None, headers: Headers) -> None:
-        raw = [(name.encode(), value.encode()) for name, value in headers]
+        raw = [(b"content-length", b"%d" % len(body)), *_encoded(headers)]
         if kind is not None:
             raw.append((b"content-type", kind.encode()))
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
+        await self._send({"type": "http.response.body", "body": body})
+
+
+class Attended:
+    """The block in which one request is carried out: see Exchange.attended."""
+
+    def __init__(self, exchange: Exchange, request: InFlight, on_leave: Callable[[], object]) -> None:
+        self._exchange, self._request, self._on_leave = exchange, request, on_leave
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def __enter__(self) -> None:
+        self._exchange.lasting.begin(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._exchange.lasting.end(self)
+        for task in self._tasks:  # a watcher that outlives the response would take its end for a disconnect
+            task.cancel()
+
+    def __call__(self) -> None:
+        """The call has lasted for a while."""
+        self._tasks = self._exchange.attend(self._request, self._on_leave)
+
+
+def _encoded(headers: Fields) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in headers]
 
 
 def event(message: bytes) -> bytes:

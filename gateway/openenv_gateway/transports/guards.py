@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from starlette.types import Receive
+from starlette.types import Message, Receive
 
 READ_AWAY = 8
 """How many times the limit of a body that is too large is read and dropped: a client that is still sending when the
@@ -97,6 +97,8 @@ def is_loopback(host: str) -> bool:
 
 def check_content_type(value: str | None) -> None:
     """Raises Refused 415 for a body that is not declared as JSON."""
+    if value == "application/json":
+        return
     kind = (value or "").split(";", 1)[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, f"Content-Type must be application/json, not {kind[:60] or 'absent'!r}")
@@ -105,10 +107,18 @@ def check_content_type(value: str | None) -> None:
 async def read_body(receive: Receive, declared: str | None, limit: int) -> bytes:
     """The whole body. Raises Refused 413 above `limit` bytes; no more than that is ever kept."""
     too_large = declared is not None and declared.isdecimal() and int(declared) > limit
+    message = await receive()
+    if not (too_large or message.get("more_body", False)) and len(body := message.get("body", b"")) <= limit and (
+        message["type"] == "http.request"
+    ):
+        return bytes(body)  # most bodies come in one piece
+    return await _read_pieces(message, receive, limit, too_large=too_large)
+
+
+async def _read_pieces(message: Message, receive: Receive, limit: int, *, too_large: bool) -> bytes:
     chunks: list[bytes] = []
     size = 0
     while True:
-        message = await receive()
         if message["type"] == "http.disconnect":
             raise Refused(400, "The client left before its body had arrived")
         chunk = message.get("body", b"")
@@ -120,6 +130,7 @@ async def read_body(receive: Receive, declared: str | None, limit: int) -> bytes
             chunks.append(chunk)
         if not message.get("more_body", False) or size > limit * READ_AWAY:
             break
+        message = await receive()
     if too_large:
         raise Refused(413, f"The body is larger than {limit} bytes (max_body_bytes)", (("connection", "close"),))
     return b"".join(chunks)

@@ -21,9 +21,10 @@ from openenv_gateway.mcp.kernel import LANE_FREE
 from openenv_gateway.mcp.ladder import check_modern_version, climb, handshake_revision, is_modern_request
 from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE, Revision
 from openenv_gateway.mcp.sessions import McpSession
-from openenv_gateway.transports.exchange import Exchange
+from openenv_gateway.transports.exchange import ATTEND_AFTER_S, Exchange
 from openenv_gateway.transports.gateway import Endpoint
 from openenv_gateway.transports.guards import Refused, check_content_type, read_body
+from openenv_gateway.transports.lasting import LastingCalls
 from openenv_gateway.transports.openenv_rpc import names_openenv_session
 from openenv_gateway.transports.streams import serve_get, serve_listen
 
@@ -51,9 +52,10 @@ class StreamableHttp:
 
     def __init__(self, endpoint: Endpoint, max_body_bytes: int) -> None:
         self._endpoint, self._max_body_bytes = endpoint, max_body_bytes
+        self._lasting = LastingCalls(ATTEND_AFTER_S)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, send)
+        exchange = Exchange(scope, receive, send, self._lasting)
         try:
             await self._handle(exchange)
         except Refused as refused:
