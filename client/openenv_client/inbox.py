@@ -24,6 +24,7 @@ class Inbox:
 
     def __init__(self, phase: Phase = Phase.FRESH) -> None:
         self._phase = phase
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._kind: Kind | None = None
         self._reply: bytes | None = None
         self._failure: Failure = _never_failed
@@ -93,7 +94,9 @@ class Inbox:
         await self._over.wait()
 
     async def _wait(self, timeout_s: float) -> None:
-        loop = asyncio.get_running_loop()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()  # once: Python asks the system for the process's id each time
+        loop = self._loop
         self._waiter = loop.create_future()
         # One timer and one future, instead of asyncio.timeout: Python 3.10 has none, and no task has to be cancelled.
         timer = loop.call_later(timeout_s, _wake, self._waiter)

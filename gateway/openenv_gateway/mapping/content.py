@@ -17,6 +17,7 @@ MAX_LETTERS = 16 * 2**20
 """Bounds of one result: blocks, and base64 characters in all of them. What goes beyond stays data, and is cut like data."""
 
 _NUMBERS = (int, float)
+_SCALARS = frozenset({int, float, bool, type(None)})
 
 
 class Gallery:
@@ -43,7 +44,9 @@ class Gallery:
         if kind is list:
             return self._take_array(value)
         if kind is dict:
-            return {key: self._take_field(value, key, item) for key, item in value.items()}
+            return {
+                key: item if type(item) in _SCALARS else self._take_field(value, key, item) for key, item in value.items()
+            }
         return value
 
     def _take_field(self, owner: JsonObject, key: str, item: Any) -> Any:
@@ -55,10 +58,12 @@ class Gallery:
         return self.take(item)
 
     def _take_array(self, values: list[Any]) -> Any:
-        if not values or (type(values[0]) in _NUMBERS and type(values[-1]) in _NUMBERS):
+        if not values or _is_row(values):
             return values
         block = nested_picture(values)
-        return [self.take(item) for item in values] if block is None else self._place(block, values)
+        if block is not None:
+            return self._place(block, values)
+        return [item if type(item) in _SCALARS or _is_row(item) else self.take(item) for item in values]
 
     def _place(self, block: JsonObject | None, raw: Any) -> Any:
         if block is None:
@@ -71,3 +76,8 @@ class Gallery:
             self._letters += len(data)
             self.blocks.append(block)
         return {MARKER: self._index[data]}
+
+
+def _is_row(value: Any) -> bool:
+    """Whether it is a list that begins and ends with a number."""
+    return type(value) is list and len(value) > 0 and type(value[0]) in _NUMBERS and type(value[-1]) in _NUMBERS

@@ -32,13 +32,17 @@ def _starting() -> str:
 class InFlight:
     """Belongs to the task that made it, which carries the request out.
 
+    `loop`: the running event loop, where it is known, which spares the search.
+
     `progress_token`: the client's, None if it wants no progress; `log_level`: the least urgent level that it wants to see, None
     for none. `is_logged`: whether it wants any, so that texts that nobody reads need not be written. `doing` says in a few
     words what the request waits for. `outbox` holds notifications that are not sent yet.
     """
 
-    def __init__(self, params: JsonObject | None = None, log_level: str | None = None) -> None:
-        task: asyncio.Task[Any] | None = asyncio.current_task()
+    def __init__(
+        self, params: JsonObject | None = None, log_level: str | None = None, loop: asyncio.AbstractEventLoop | None = None
+    ) -> None:
+        task: asyncio.Task[Any] | None = asyncio.current_task(loop)
         assert task is not None, "requests are carried out by tasks"
         self._task = task
         self._cancelled = False

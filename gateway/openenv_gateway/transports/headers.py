@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 EVENT_STREAM = "text/event-stream"
 REMEMBERED = 64
@@ -34,6 +34,10 @@ class Headers(Mapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         return self._last[name.encode()].decode("latin-1").strip()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        value = self._last.get(name.encode())
+        return default if value is None else value.decode("latin-1").strip()
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name.encode() in self._last

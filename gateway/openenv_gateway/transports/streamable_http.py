@@ -116,7 +116,7 @@ class StreamableHttp:
             exchange.check_accept(needs_events=True)
             await serve_listen(exchange, message, self._endpoint.broadcast)
             return
-        request = InFlight(message.params)
+        request = InFlight(message.params, loop=self._lasting.loop)
         caller = Caller(revision, exchange.principal, lane_name=exchange.lane_name, request=request)
         try:
             with exchange.attended(request, request.cancel):  # in this revision leaving is the cancel
@@ -167,7 +167,7 @@ class StreamableHttp:
         A client that merely drops the connection has not cancelled (handshake era): the call goes on, and its lane keeps the
         outcome for the next call.
         """
-        request = InFlight(message.params, session.log_level if session else None)
+        request = InFlight(message.params, session.log_level if session else None, self._lasting.loop)
         if session is not None:
             session.begin(message.id, request)
             revision = session.revision
