@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 
 from openenv_client.errors import OpenEnvError
 from openenv_client.frames import JsonObject, State
@@ -67,7 +66,8 @@ async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane
         outcome = await lane.call(request, tool.name, timeout_s, running.gone)
         if running.is_logged:
             running.log("info", f"{tool.name}: answered, now {lane!r}")
-        return _keeping(environment, lane, lambda whole: _result(environment, tool, lane, request, outcome, whole))
+        whole = _whole(environment, lane)
+        return _keeping(environment, lane, whole, _result(environment, tool, lane, request, outcome, whole))
     except ActionLate as caught:
         failure, late = failure_of(caught), caught.late
     except (OpenEnvError, GatewayError) as caught:
@@ -82,17 +82,21 @@ async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane
         step=lane.step_count if lane.episode is not None else None,
         lane=lane.handle,
     )
-    options = environment.settings.mapping
-    return _keeping(environment, lane, lambda whole: failure_result(failure, notes, options=options, whole=whole))
+    whole = _whole(environment, lane)
+    result = failure_result(failure, notes, options=environment.settings.mapping, whole=whole)
+    return _keeping(environment, lane, whole, result)
 
 
-def _keeping(environment: Environment, lane: Lane, make: Callable[[Whole], JsonObject]) -> JsonObject:
-    """The result that `make` makes; what it cuts stays readable as a whole."""
+def _whole(environment: Environment, lane: Lane) -> Whole:
+    """For what is cut from a result."""
     latest = environment.lanes.latest
-    whole = Whole(lambda: latest_uri(environment.name, *latest.place(lane)), latest.lane_bytes)
-    result = make(whole)
+    return Whole(lambda: latest_uri(environment.name, *latest.place(lane)), latest.lane_bytes)
+
+
+def _keeping(environment: Environment, lane: Lane, whole: Whole, result: JsonObject) -> JsonObject:
+    """The result; what was cut from it stays readable as a whole."""
     if whole.parts:
-        latest.keep(lane, whole.parts)
+        environment.lanes.latest.keep(lane, whole.parts)
     return result
 
 

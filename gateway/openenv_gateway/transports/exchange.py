@@ -45,6 +45,7 @@ class Exchange:
         self._send = send
         self.lasting = lasting
         self.headers = Headers(scope["headers"])
+        self.version: str | None = self.headers.get("mcp-protocol-version")
         self._query: bytes = scope.get("query_string", b"")
         self._takes_json = self._takes_events = True
         self._is_streaming = False

@@ -62,7 +62,7 @@ class StreamableHttp:
             await exchange.refuse(refused)
 
     async def _handle(self, exchange: Exchange) -> None:
-        is_modern = exchange.headers.get("mcp-protocol-version") == Revision.V2026_07_28
+        is_modern = exchange.version == Revision.V2026_07_28
         match exchange.method:
             case "POST":
                 await self._post(exchange)
@@ -82,7 +82,7 @@ class StreamableHttp:
         try:
             exchange.check_routing_headers()
             value = jsonrpc.decode(body)
-            version = exchange.headers.get("mcp-protocol-version")
+            version = exchange.version
             if is_modern_request(version, value):
                 await self._modern(exchange, value)
             elif isinstance(value, list):
@@ -108,7 +108,7 @@ class StreamableHttp:
         if isinstance(message, Response):
             raise RpcError(jsonrpc.INVALID_REQUEST, "No request of the server waits for a response in this revision")
         if isinstance(message, Notification):
-            check_modern_version(exchange.headers.get("mcp-protocol-version"))
+            check_modern_version(exchange.version)
             await exchange.accept()
             return
         revision = climb(exchange.headers, message.method, message.params)
@@ -141,7 +141,7 @@ class StreamableHttp:
         session = self._session(exchange)
         if session is None:
             self._require_lane(exchange, message)
-        revision = handshake_revision(exchange.headers.get("mcp-protocol-version"))
+        revision = handshake_revision(exchange.version)
         if isinstance(message, Request):
             await self._request(exchange, session, revision, message)
             return
