@@ -11,7 +11,6 @@
     ├── LaneBusy               too many calls wait in one lane
     ├── QueueTimeout           no environment session became free in time
     ├── Draining               the gateway is stopping and takes no new lanes
-    ├── ResetForbidden         exposure "agent": the agent may not reset
     ├── UnusableSchema         an environment's schema that cannot be shown or checked (told when its tools are built)
     └── ConfigError            all faults of a configuration at once
 
@@ -120,13 +119,6 @@ class Draining(GatewayError):
     code = "DRAINING"
     retryable = True
     next_step = "The gateway is shutting down: connect again when it is back."
-
-
-class ResetForbidden(GatewayError):
-    """Exposure "agent" gives the agent no control over the simulation."""
-
-    code = "RESET_FORBIDDEN"
-    next_step = "Resetting is the operator's: serve the environment with exposure = \"full\" to let agents reset."
 
 
 class UnusableSchema(GatewayError):

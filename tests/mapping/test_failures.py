@@ -116,7 +116,6 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
         {"retry_after_s": 7.5},
     ),
     gateway.Draining: (lambda: gateway.Draining("The gateway is stopping."), ("is stopping",), {"retry_after_s": 10.0}),
-    gateway.ResetForbidden: (lambda: gateway.ResetForbidden("Agents may not reset."), ("may not reset",), {}),
     gateway.UnusableSchema: (lambda: gateway.UnusableSchema("$ref leads elsewhere."), ("$ref leads elsewhere.",), {}),
     gateway.ConfigError: (
         lambda: gateway.ConfigError("g.toml", ["port: a string", "host: empty"]),

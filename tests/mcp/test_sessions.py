@@ -101,10 +101,10 @@ async def test_a_cancellation_from_elsewhere_is_not_absorbed() -> None:
     assert InFlight().absorb() is False
 
 
-async def test_a_process_session_never_ends_by_itself() -> None:
+async def test_a_session_that_is_a_connection_never_ends_by_itself() -> None:
     sessions, _ = table(limit=1)
     session = sessions.new("process", LATEST_HANDSHAKE)
-    session.is_process = True
+    session.is_connection = True
     session.last_used = time.monotonic() - 10_000
     sessions.sweep()
     assert sessions.find(session.id, "process") is session

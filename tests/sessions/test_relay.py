@@ -4,36 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
-from testkit.gateways import environment_settings
+from testkit.lanes import lane_on
 from testkit.scripted import ScriptedServer, Turn, Wire, error, observation
 
 from openenv_client.errors import EpisodeLost, ReplyTimeout
 from openenv_client.frames import Observation
 from openenv_gateway.errors import UnknownHandle
 from openenv_gateway.mapping.actions import Request
-from openenv_gateway.pool.pool import Pool
 from openenv_gateway.sessions.lane import OPENED, Lane
 from openenv_gateway.sessions.outcome import ActionLate
 from openenv_gateway.sessions.phases import Phase
 
 LONG = 5.0
-
-
-@asynccontextmanager
-async def lane_on(server: ScriptedServer, **changes: Any) -> AsyncIterator[Lane]:
-    settings = environment_settings(server.url, **changes)
-    pool = Pool(settings)
-    lane = Lane("handle", "anonymous", settings, pool)
-    try:
-        yield lane
-    finally:
-        await lane.close()
-        await pool.close()
 
 
 def kinds(server: ScriptedServer) -> list[str]:

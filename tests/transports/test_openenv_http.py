@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -14,18 +13,6 @@ from openenv_client.discovery import describe, health
 from openenv_client.frames import JsonObject
 
 HEADER = "x-openenv-session"
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def served(server: ScriptedServer) -> AsyncIterator[Served]:
-    async with serving(environment_settings(server.url)) as served:
-        yield served
 
 
 def client_of(served: Served, path: str = "/envs/counting") -> httpx.AsyncClient:

@@ -59,18 +59,6 @@ def call(session: str, tool: str, **arguments: Any) -> JsonObject:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def served(server: ScriptedServer) -> AsyncIterator[Served]:
-    async with serving(environment_settings(server.url)) as served:
-        yield served
-
-
-@pytest.fixture
 async def client(served: Served) -> AsyncIterator[Client]:
     client = Client(served.url())
     yield client

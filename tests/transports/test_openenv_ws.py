@@ -28,18 +28,6 @@ def base(served: Served, name: str = "counting") -> str:
     return f"{served.base_url}/envs/{name}"
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def served(server: ScriptedServer) -> AsyncIterator[Served]:
-    async with serving(environment_settings(server.url)) as served:
-        yield served
-
-
 async def created(served: Served) -> str:
     async with httpx.AsyncClient(trust_env=False) as http:
         message = {"jsonrpc": "2.0", "id": 1, "method": "openenv/session/create", "params": {}}

@@ -35,12 +35,6 @@ def tokens(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
 async def served(server: ScriptedServer, tokens: Path) -> AsyncIterator[Served]:
     async with serving(environment_settings(server.url), token_file=tokens) as served:
         yield served

@@ -4,33 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
-from testkit.gateways import Served, environment_settings, serving
+from testkit.gateways import environment_settings, serving
+from testkit.http_agent import MODERN, Agent
 from testkit.scripted import ScriptedServer
-
-from .test_streamable_http import MODERN, Agent
-
-
-@pytest.fixture
-async def server() -> AsyncIterator[ScriptedServer]:
-    async with ScriptedServer() as server:
-        yield server
-
-
-@pytest.fixture
-async def served(server: ScriptedServer) -> AsyncIterator[Served]:
-    async with serving(environment_settings(server.url)) as served:
-        yield served
-
-
-@pytest.fixture
-async def agent(served: Served) -> AsyncIterator[Agent]:
-    async with Agent(served.url()) as agent:
-        yield agent
 
 
 def events(text: str) -> list[dict[str, Any]]:

@@ -34,7 +34,7 @@ class Caller:
     @property
     def handles(self) -> Handles:
         """Whether the tools that this caller sees take a handle."""
-        if self.lane_name is not None or (self.session is not None and self.session.is_process):
+        if self.lane_name is not None or (self.session is not None and self.session.is_connection):
             return Handles.NONE
         return Handles.OPTIONAL if self.session is not None else Handles.REQUIRED
 

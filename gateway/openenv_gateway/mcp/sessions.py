@@ -21,14 +21,15 @@ from openenv_gateway.sessions.registry import LaneRegistry
 class McpSession:
     """One session. `id` has 192 random bits. `in_flight` maps a running request's id to what may cancel it.
 
-    `is_process`: the session is one stdio process, so its lane needs no handle. `log_level`: the least urgent level of log
-    messages that its client wants (logging/setLevel); `stream`: its GET stream, if one is open.
+    `is_connection`: the session is one connection (stdio, a WebSocket): its lane needs no handle, and it ends with it alone.
+    `log_level`: the least urgent level of log messages that its client wants (logging/setLevel); `stream`: its GET stream, if
+    one is open.
     """
 
     id: str
     principal: str
     revision: Revision
-    is_process: bool = False
+    is_connection: bool = False
     lane: Lane | None = None
     log_level: str | None = None
     stream: Subscription | None = None
@@ -105,7 +106,7 @@ class SessionTable:
         for session in tuple(self._sessions.values()):
             if now - session.last_used < self._idle_s:
                 return
-            if not session.in_flight and not session.is_process:
+            if not session.in_flight and not session.is_connection:
                 self.end(session)
 
     def close(self) -> None:
@@ -114,7 +115,7 @@ class SessionTable:
 
     def _make_room(self) -> None:
         for session in self._sessions.values():
-            if not session.in_flight and not session.is_process:
+            if not session.in_flight and not session.is_connection:
                 self.end(session)
                 return
         raise LaneBusy(f"All {self._limit} MCP sessions have calls running")

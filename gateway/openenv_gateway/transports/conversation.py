@@ -29,7 +29,7 @@ class Conversation:
         """Raises LaneBusy when the endpoint holds as many sessions as it may."""
         self._endpoint, self._principal, self._send = endpoint, principal, send
         self._session = endpoint.sessions.new(principal, LATEST_HANDSHAKE)
-        self._session.is_process = True
+        self._session.is_connection = True
         self._tasks: set[asyncio.Task[None]] = set()
         self._telling: asyncio.Task[None] | None = None
 

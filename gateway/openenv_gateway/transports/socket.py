@@ -12,7 +12,6 @@ from starlette.types import Receive, Scope, Send
 log = logging.getLogger(__name__)
 
 NORMAL = 1000
-TRY_AGAIN_LATER = 1013
 
 
 class Socket:
