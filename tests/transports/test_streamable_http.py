@@ -61,7 +61,8 @@ async def test_initialize_with_a_dead_session_id_mints_a_new_one(agent: Agent) -
 async def test_sessions_unknown_missing_and_ended(agent: Agent) -> None:
     missing = await agent.post("tools/call", {"name": "reset"})
     assert missing.status_code == 400
-    assert all(way in missing.json()["error"]["message"] for way in ("initialize", "?session=NAME", "session_id"))
+    ways = ("initialize", "?session=NAME", "openenv/session/create", "session_id that reset returns")
+    assert all(way in missing.json()["error"]["message"] for way in ways)
     assert (await agent.post("tools/list")).status_code == 200
     await agent.initialize()
     ended = await agent.http.delete(agent.url, headers=agent.headers)

@@ -33,9 +33,10 @@ log = logging.getLogger(__name__)
 CANCELLED = -32800
 """The error code of a call that its client cancelled (nobody waits for it, but HTTP wants an answer)."""
 MAX_BATCH = 100
-THREE_WAYS = (
-    "This request names no session. Three ways: send initialize first and repeat its Mcp-Session-Id header; "
-    "or connect to this URL with ?session=NAME; or speak revision 2026-07-28 and pass the session_id that reset returns."
+NAMELESS = (
+    "This request names no session. Ways to name one: send initialize first and repeat its Mcp-Session-Id header; "
+    "or connect to this URL with ?session=NAME; or send openenv/session/create first and repeat its params.session_id; "
+    "or speak revision 2026-07-28 and pass the session_id that reset returns."
 )
 MODERN_STATUS = {
     jsonrpc.PARSE_ERROR: 400,
@@ -246,7 +247,7 @@ class StreamableHttp:
     def _require_lane(exchange: Exchange, message: jsonrpc.Message) -> None:
         lane_free = isinstance(message, Request) and message.method in LANE_FREE
         if exchange.lane_name is None and not lane_free:
-            raise RpcError(jsonrpc.INVALID_REQUEST, THREE_WAYS)
+            raise RpcError(jsonrpc.INVALID_REQUEST, NAMELESS)
 
     async def _delete(self, exchange: Exchange) -> None:
         if "mcp-session-id" not in exchange.headers:
