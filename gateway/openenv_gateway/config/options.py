@@ -29,6 +29,7 @@ PLACES: Mapping[str, tuple[Room, str]] = MappingProxyType({
     "exposure": ("mapping", "exposure"),
     "reward": ("mapping", "reward"),
     "text": ("mapping", "text"),
+    "schemas": ("mapping", "schemas"),
     "max_result_bytes": ("mapping", "max_result_bytes"),
     "max_tool_name": ("mapping", "max_tool_name"),
     "connect_timeout_s": ("timeouts", "connect_s"),

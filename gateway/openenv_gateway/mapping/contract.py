@@ -11,6 +11,9 @@ from openenv_gateway.mapping.alternatives import Alternatives
 from openenv_gateway.mapping.examples import Examples, NoExample
 from openenv_gateway.mapping.faults import Budget, Fault, TooMuchWork
 from openenv_gateway.mapping.fitting import Fitter, Unfit
+from openenv_gateway.mapping.mirrors import Mirror, mirrors_of
+from openenv_gateway.mapping.native import native
+from openenv_gateway.mapping.options import SchemaStyle
 from openenv_gateway.mapping.references import Document, Schema
 from openenv_gateway.mapping.schemas import advertise
 from openenv_gateway.mapping.shapes import joined, without
@@ -24,7 +27,10 @@ class Contract:
 
     `schema` is a part of `document`, or built from its parts. Optional properties that are `hidden` are accepted and not
     advertised; `fill` is what the gateway itself adds (the discriminator of a variant). `noun` is what keys beyond the declared
-    ones are called. Raises UnusableSchema if the schema accepts no object or cannot be advertised.
+    ones are called. `style`: whether the form that every host reads is advertised, or the schema as it is. Raises
+    UnusableSchema if the schema accepts no object or cannot be advertised.
+
+    `mirrors` are the arguments that clients repeat in HTTP headers.
     """
 
     def __init__(
@@ -35,17 +41,19 @@ class Contract:
         hidden: Callable[[str, Schema], bool] = lambda name, schema: False,
         fill: Mapping[str, Any] | None = None,
         noun: str = "arguments",
+        style: SchemaStyle = "portable",
     ) -> None:
         try:
-            self._prepare(document, schema, hidden, dict(fill or {}), noun)
+            self._prepare(document, schema, hidden, dict(fill or {}))
+            self._advertise(document, schema, noun, style)
         except RecursionError:
             raise document.unusable("its references are nested too deeply") from None
 
     def _prepare(
-        self, document: Document, schema: JsonObject, hidden: Callable[[str, Schema], bool], fill: JsonObject, noun: str
+        self, document: Document, schema: JsonObject, hidden: Callable[[str, Schema], bool], fill: JsonObject
     ) -> None:
-        alternatives, validator = Alternatives(document), Validator(document)
-        forms = [form for form in alternatives.of(schema) if form.type == "object"]
+        self._alternatives, self._validator = Alternatives(document), Validator(document)
+        forms = [form for form in self._alternatives.of(schema) if form.type == "object"]
         if not forms:
             raise document.unusable("it accepts no object, and arguments are always an object")
         whole = joined(forms)
@@ -54,17 +62,24 @@ class Contract:
         self.fill = fill
         declared, listed = whole.get("properties", {}), self.keywords.get("properties", {})
         self._unlisted = frozenset([*fill, *(name for name in declared if name not in listed)])
-        advertised = advertise(document, alternatives, self.keywords, noun)
-        self.advertised = advertised.schema
-        self._translates = advertised.translates
-        self._check = validator.check(schema, self._unlisted)
-        self._fitter = Fitter(alternatives, validator)
-        self._examples = Examples(alternatives, validator)
+        self._check = self._validator.check(schema, self._unlisted)
+        self._fitter = Fitter(self._alternatives, self._validator)
+
+    def _advertise(self, document: Document, schema: JsonObject, noun: str, style: SchemaStyle) -> None:
+        own = native(document, schema) if style == "native" else None
+        self._examples = Examples(self._alternatives, self._validator, original=own is not None)
+        if own is None:
+            shown = advertise(document, self._alternatives, self.keywords, noun)
+            self.advertised, self._translates = shown.schema, shown.translates
+            self.mirrors: tuple[Mirror, ...] = ()
+        else:
+            self.advertised, self._translates = own, False
+            self.mirrors = mirrors_of(own)
 
     @property
     def names(self) -> frozenset[str]:
         """Every argument name that means something to this tool, advertised or not."""
-        return frozenset(self.advertised["properties"]) | frozenset(self.keywords.get("properties", ())) | self._unlisted
+        return self._unlisted.union(self.advertised.get("properties", ()), self.keywords.get("properties", ()))
 
     def read(self, arguments: Mapping[str, Any]) -> JsonObject:
         """What the environment takes for these arguments. Raises Unfit if the original schema refuses them, and if finding

@@ -30,9 +30,10 @@ class NoExample(Exception):
 
 
 class Examples:
-    """Examples for the schemas of one document, under the names that are advertised."""
+    """Examples for the schemas of one document, under the names that are advertised: those of `shapes`, or the `original`."""
 
-    def __init__(self, alternatives: Alternatives, validator: Validator) -> None:
+    def __init__(self, alternatives: Alternatives, validator: Validator, *, original: bool = False) -> None:
+        self._original = original
         self._alternatives = alternatives
         self._validator = validator
 
@@ -40,7 +41,7 @@ class Examples:
         """An object with its required properties, and those named in `also`. Raises NoExample."""
         shape = shape_of(keywords)
         return {
-            name: self._value(shape.properties[original], level + 1)
+            original if self._original else name: self._value(shape.properties[original], level + 1)
             for name, original in shape.names.items()
             if original in shape.required or original in also
         }

@@ -7,8 +7,8 @@ finite and well formed: whoever walks it later need not look again.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 from urllib.parse import unquote
@@ -80,9 +80,13 @@ class Document:
 
     root: JsonObject
     name: str
+    anchors: Mapping[str, Schema] = field(default_factory=dict)
 
     def follow(self, reference: str) -> Schema:
-        """The schema that a local reference (`#`, `#/$defs/Move`) names. Raises UnusableSchema for any other."""
+        """The schema that a local reference (`#`, `#/$defs/Move`, `#move` for an `$anchor`) names. Raises UnusableSchema for
+        any other."""
+        if reference[:1] == "#" and reference[1:] in self.anchors:
+            return self.anchors[reference[1:]]
         if reference != "#" and not reference.startswith("#/"):
             raise self.unusable(f"it refers to {reference!r}; only references within the schema itself (#/…) are followed")
         place: Any = self.root
@@ -111,6 +115,7 @@ def read_document(schema: object, name: str) -> Document:
         raise UnusableSchema(f"The schema of {name} cannot be used: it is {type(schema).__name__}, not an object")
     document = Document(schema, name)
     _check_json(document)
+    document = Document(schema, name, dict(_anchors(schema)))
     waiting: list[tuple[object, str, int]] = [(schema, "#", 0)]
     seen: set[int] = set()
     while waiting:
@@ -126,6 +131,19 @@ def read_document(schema: object, name: str) -> Document:
         if len(seen) > MAX_SCHEMAS:
             raise document.unusable(f"it has more than {MAX_SCHEMAS} parts")
     return document
+
+
+def positions(schema: JsonObject) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
+    """Every schema within a schema that `read_document` has checked, references not followed, each with the names of the
+    properties that lead to it from the root: None if anything but `properties` lies on the way."""
+    waiting: list[tuple[tuple[str, ...] | None, object]] = [((), schema)]
+    while waiting:
+        path, node = waiting.pop()
+        if isinstance(node, dict):
+            yield path, node
+            waiting += [(None, child) for keyword, child in _parts(node) if not keyword.startswith("properties/")]
+            named = node.get("properties", {})
+            waiting += [(None if path is None else (*path, name), child) for name, child in named.items()]
 
 
 def _check_json(document: Document) -> None:
@@ -146,14 +164,34 @@ def _check_shape(document: Document, node: JsonObject, place: str) -> None:
 def _children(document: Document, node: JsonObject, place: str) -> Iterator[tuple[str, object]]:
     if "$ref" in node:  # what it names may lie where nobody would look for a schema
         yield "$ref", document.follow(node["$ref"])
+    for keyword in _LIST & node.keys():
+        if not isinstance(node[keyword], list):
+            raise document.unusable(f"{keyword} at {place} is not a list")
+    for keyword in _MAP & node.keys():
+        if not isinstance(node[keyword], dict):
+            raise document.unusable(f"{keyword} at {place} is not an object")
+    yield from _parts(node)
+
+
+def _parts(node: JsonObject) -> Iterator[tuple[str, object]]:
+    """What stands where a schema has schemas within it, each with its place."""
     for keyword, value in node.items():
-        if keyword in _ONE or keyword == "items" and not isinstance(value, list):
-            yield keyword, value
-        elif keyword in _LIST or keyword == "items":
-            if not isinstance(value, list):
-                raise document.unusable(f"{keyword} at {place} is not a list")
+        if keyword in _LIST or keyword == "items" and isinstance(value, list):
             yield from ((f"{keyword}/{index}", child) for index, child in enumerate(value))
+        elif keyword in _ONE or keyword == "items":
+            yield keyword, value
         elif keyword in _MAP:
-            if not isinstance(value, dict):
-                raise document.unusable(f"{keyword} at {place} is not an object")
             yield from ((f"{keyword}/{key}", child) for key, child in value.items())
+
+
+def _anchors(schema: JsonObject) -> Iterator[tuple[str, Schema]]:
+    """What an `$anchor` names. Looked for in all of it, as what lies elsewhere than schemas is never referred to by name."""
+    waiting: list[object] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if isinstance(node.get("$anchor"), str):
+                yield node["$anchor"], node
+            waiting += node.values()
+        elif isinstance(node, list):
+            waiting += node

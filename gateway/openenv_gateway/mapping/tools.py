@@ -96,7 +96,7 @@ class _Builder:
     def _reset(self) -> Tool:
         schema = _RESET if self._description.reset is None else self._description.reset
         document = read_document(schema, "reset")
-        contract = Contract(document, document.root, noun="arguments of this environment's reset")
+        contract = Contract(document, document.root, noun="arguments of this environment's reset", style=self._options.schemas)
         return Tool(ToolKind.RESET, "reset", "Reset", self._prose.reset(), self._output, _RESETS, contract)
 
     def _state(self) -> Tool:
@@ -107,15 +107,15 @@ class _Builder:
 
     def _steps(self) -> Iterator[Tool]:
         document = read_document(self._description.action, "the action")
-        variants = variants_of(document)
+        variants, style = variants_of(document), self._options.schemas
         for variant in variants:
             if variant.fill.get("type") not in _MCP_ACTIONS:
-                contract = Contract(document, variant.schema, hidden=_is_stray, fill=variant.fill)
+                contract = Contract(document, variant.schema, hidden=_is_stray, fill=variant.fill, style=style)
                 title, name = f"Step: {sentence_of(variant.name)}", self._name(f"step_{variant.name}")
                 prose = self._prose.step(variant.description)
                 yield Tool(ToolKind.VARIANT, name, title, prose, self._output, _ACTS, contract)
         if not variants and not is_mcp_environment(self._description):
-            contract = Contract(document, document.root, hidden=_is_stray)
+            contract = Contract(document, document.root, hidden=_is_stray, style=style)
             prose = self._prose.step(contract.keywords.get("description"))
             yield Tool(ToolKind.STEP, "step", "Step", prose, self._output, _ACTS, contract)
 
@@ -133,7 +133,7 @@ class _Builder:
                 description=self._prose.call(said if isinstance(said, str) else None),
                 output_schema=self._output,
                 annotations=_ACTS,
-                contract=Contract(document, document.root),
+                contract=Contract(document, document.root, style=self._options.schemas),
                 remote_name=remote,
             )
 

@@ -105,7 +105,7 @@ class ToolSet:
         needed = handles is Handles.REQUIRED and not opens
         schema = tool.input_schema
         words = " ".join([*_handle_words(tool.kind, handles, self._opener()), self._handle_life]).strip()
-        properties = {**schema["properties"], self.handle_argument: {"type": "string", "description": words}}
+        properties = {**schema.get("properties", {}), self.handle_argument: {"type": "string", "description": words}}
         required = [*schema.get("required", ()), *([self.handle_argument] if needed else [])]
         return {**schema, "properties": properties, **({"required": required} if required else {})}
 

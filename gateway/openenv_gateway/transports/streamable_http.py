@@ -19,6 +19,7 @@ from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import Notification, Request, Response, RpcError
 from openenv_gateway.mcp.kernel import LANE_FREE
 from openenv_gateway.mcp.ladder import check_modern_version, climb, handshake_revision, is_modern_request
+from openenv_gateway.mcp.mirrored import check_mirrors
 from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE, Revision
 from openenv_gateway.mcp.sessions import McpSession
 from openenv_gateway.transports.exchange import ATTEND_AFTER_S, Exchange
@@ -54,6 +55,7 @@ class StreamableHttp:
     def __init__(self, endpoint: Endpoint, max_body_bytes: int) -> None:
         self._endpoint, self._max_body_bytes = endpoint, max_body_bytes
         self._lasting = LastingCalls(ATTEND_AFTER_S)
+        self._may_mirror = endpoint.environment.settings.mapping.schemas == "native"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, receive, send, self._lasting)
@@ -113,6 +115,8 @@ class StreamableHttp:
             await exchange.accept()
             return
         revision = climb(exchange.headers, message.method, message.params)
+        if self._may_mirror and message.method == "tools/call":
+            await check_mirrors(self._endpoint.environment, message.params, exchange.headers)
         if message.method == "subscriptions/listen":
             exchange.check_accept(needs_events=True)
             await serve_listen(exchange, message, self._endpoint.broadcast)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Any
+from typing import Annotated, Any
 
 import pictures
 from fastmcp import FastMCP
@@ -20,6 +20,7 @@ from mcp.types import EmbeddedResource, TextContent, TextResourceContents
 from openenv.core.env_server import Observation, State
 from openenv.core.env_server.mcp_environment import MCPEnvironment
 from openenv.core.env_server.mcp_types import CallToolAction, CallToolObservation
+from pydantic import Field
 
 SLOW_S = float(os.environ.get("SLOW_S", "1.2"))
 """How long a tool takes that the suites expect to be told of while it runs."""
@@ -59,9 +60,10 @@ class ContactTool(Tool):
 
 def tools() -> FastMCP:
     """The tools of one session."""
-    box = FastMCP("judged")
+    box = FastMCP("judged", dereference_schemas=False)  # or it would replace every $ref before anybody sees it
     add_content(box)
     add_slow(box)
+    add_routed(box)
     box.add_tool(
         ContactTool(
             name="json_schema_2020_12_tool", description="A tool with JSON Schema 2020-12 features", parameters=CONTACT_SCHEMA
@@ -131,6 +133,15 @@ def add_slow(box: FastMCP) -> None:
     def test_streaming_elicitation() -> str:
         """Answer without asking back: an environment cannot ask."""
         return "nothing was asked"
+
+
+def add_routed(box: FastMCP) -> None:
+    """A tool with an argument that clients repeat in a header, for the sake of those who route by it."""
+
+    @box.tool
+    def look_up(region: Annotated[str, Field(json_schema_extra={"x-mcp-header": "Region"})], rows: int = 1) -> str:
+        """Look something up in a region."""
+        return f"{rows} rows of {region}"
 
 
 def resource(uri: str, mime_type: str, text: str) -> EmbeddedResource:
