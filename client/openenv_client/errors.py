@@ -2,6 +2,7 @@
 
     OpenEnvError
     ├── ServerUnreachable (ConnectionError)      no TCP connection, no HTTP answer
+    ├── ConnectFailed (ConnectionError)          a client could not connect, for the reason that it names
     ├── NotAnEnvironment                         something answers, but it is no OpenEnv server that we can use
     ├── WebSocketRefused (ConnectionError)       the `/ws` handshake got an HTTP error instead
     ├── SessionRefused (RuntimeError)            the handshake was accepted, then the server refused the session
@@ -10,6 +11,8 @@
     ├── EnvironmentFault (RuntimeError)          an error frame that answers a request; the session goes on
     ├── ReplyTimeout (TimeoutError)              sent, but no reply in time; the connection now owes one reply
     ├── ReplyOwed (RuntimeError)                 a call on a connection that still owes a reply
+    ├── LateReply (RuntimeError)                 the outcome of an earlier step came late; the step at hand was not sent
+    ├── ToolFailed (RuntimeError)                a tool did not do what it was called for
     ├── EpisodeLost (RuntimeError)               the connection broke; the episode on it is gone
     ├── BadReply (RuntimeError)                  a reply that is not an OpenEnv frame
     └── ProviderError (RuntimeError)             a provider could not do what was asked
@@ -55,6 +58,20 @@ class NotAnEnvironment(OpenEnvError):
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(f"{url} is not a usable OpenEnv environment server: {reason}")
         self.url, self.reason = url, reason
+
+
+class ConnectFailed(OpenEnvError, ConnectionError):
+    """A client could not connect. The cause is in `__cause__`, and its code and next step are this error's too."""
+
+    code = "CONNECT_FAILED"
+    retryable = True
+    next_step = ServerUnreachable.next_step
+
+    def __init__(self, url: str, cause: BaseException) -> None:
+        super().__init__(f"Failed to connect to {url}: {cause}")
+        self.url = url
+        if isinstance(cause, OpenEnvError):
+            self.code, self.retryable, self.next_step = cause.code, cause.retryable, cause.next_step
 
 
 class WebSocketRefused(OpenEnvError, ConnectionError):
@@ -133,6 +150,35 @@ class ReplyOwed(OpenEnvError, RuntimeError):
     def __init__(self, what: str) -> None:
         super().__init__(f"The environment still owes the reply to an earlier {what}; nothing was sent")
         self.what = what
+
+
+class LateReply(OpenEnvError, RuntimeError):
+    """An earlier step (or reset), unanswered in its time, has ended meanwhile. The step that raises this was not sent.
+
+    `what` is "step" or "reset", `payload` its reply as the server sent it (None if it failed: then `__cause__` says how),
+    `result` what the client's `_parse_result` makes of it.
+    """
+
+    code = "LATE_REPLY"
+    retryable = True
+    next_step = "Look at the earlier outcome (`result`) and decide again: the episode goes on."
+
+    def __init__(self, what: str, payload: Mapping[str, Any] | None) -> None:
+        super().__init__(f"The previous {what} finished late; its outcome is in this error. The step at hand was not sent")
+        self.what, self.payload = what, payload
+        self.result: Any = None
+
+
+class ToolFailed(OpenEnvError, RuntimeError):
+    """A tool was called and did not do it. `kind` is the environment's word for why (`tool_not_found`, `invalid_args`,
+    `execution_error`, `timeout` ...), None where it gives none."""
+
+    code = "TOOL_FAILED"
+    next_step = "Correct the tool's name or arguments; the episode goes on."
+
+    def __init__(self, name: str, message: str, kind: str | None = None) -> None:
+        super().__init__(f"Tool '{name}' failed: {message}" + (f" (type: {kind})" if kind else ""))
+        self.name, self.message, self.kind = name, message, kind
 
 
 class EpisodeLost(OpenEnvError, RuntimeError):

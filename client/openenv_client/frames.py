@@ -84,12 +84,7 @@ def parse_reply(raw: str | bytes, loads: Loads = json.loads) -> Reply:
     `loads` is the JSON decoder (raising ValueError on bad JSON). Raises BadReply for anything that is not one of the three
     reply frames: a wrong payload fails on arrival, never later and elsewhere.
     """
-    try:
-        frame = loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise BadReply("the frame", f"no JSON ({error})") from error
-    kind = _object(frame, "the frame").get("type")
-    data = _object(frame.get("data"), "data")
+    kind, data = _frame(raw, loads)
     if kind == "observation":
         return parse_observation(data)
     if kind == "state":
@@ -97,6 +92,21 @@ def parse_reply(raw: str | bytes, loads: Loads = json.loads) -> Reply:
     if kind == "error":
         return _parse_error(data)
     raise BadReply("type", repr(kind))
+
+
+def answer_data(raw: str | bytes, kind: Kind) -> JsonObject:
+    """The data object of the reply to a request of that kind, just as it came: what users' hooks read.
+
+    Raises EnvironmentFault for an error frame, BadReply for what is no such reply.
+    """
+    found, data = _frame(raw, json.loads)
+    if found == "error":
+        raise _parse_error(data).as_exception()
+    if found != ("state" if kind == "state" else "observation"):
+        raise BadReply("type", repr(found))
+    if found == "observation":
+        parse_observation(data)
+    return data
 
 
 def parse_observation(data: JsonObject) -> Observation:
@@ -113,6 +123,15 @@ def parse_observation(data: JsonObject) -> Observation:
         done=done,
         metadata={} if metadata is None else _object(metadata, "metadata"),
     )
+
+
+def _frame(raw: str | bytes, loads: Loads) -> tuple[object, JsonObject]:
+    """Its type and its data."""
+    try:
+        frame = loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise BadReply("the frame", f"no JSON ({error})") from error
+    return _object(frame, "the frame").get("type"), _object(frame.get("data"), "data")
 
 
 def _parse_error(data: JsonObject) -> ErrorFrame:

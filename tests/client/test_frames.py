@@ -20,6 +20,7 @@ from openenv_client.frames import (
     Observation,
     Reply,
     State,
+    answer_data,
     parse_observation,
     parse_reply,
     request_frame,
@@ -227,3 +228,38 @@ def test_the_recorded_refusals_are_refusals() -> None:
         reply = parse_reply(json.dumps(recorded))
         assert isinstance(reply, ErrorFrame) and reply.code in REFUSALS
         assert isinstance(reply.as_refusal(), CapacityReached)
+
+
+# What users' hooks read
+
+
+@given(state=OBJECT)
+def test_the_answer_to_state_is_its_data_as_it_came(state: JsonObject) -> None:
+    assert answer_data(frame("state", state), "state") == state
+
+
+@pytest.mark.parametrize("kind", ["reset", "step"])
+def test_the_answer_to_a_step_is_its_data_with_whatever_the_server_adds(kind: Kind) -> None:
+    data = {"observation": {"n": 1}, "reward": None, "done": False, "more": [1]}
+    assert answer_data(frame("observation", data), kind) == data
+
+
+def test_an_error_answer_is_raised_with_its_field_errors() -> None:
+    data = {"message": "bad", "code": "VALIDATION_ERROR", "errors": [{"loc": ["n"]}]}
+    with pytest.raises(EnvironmentFault, match=r"^Server error: bad \(code: VALIDATION_ERROR\)$") as fault:
+        answer_data(frame("error", data), "step")
+    assert fault.value.errors == ({"loc": ["n"]},)
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply"),
+    [("state", frame("observation", {"observation": {}})), ("step", frame("state", {})), ("reset", frame("close", {}))],
+)
+def test_an_answer_of_another_kind_is_none(kind: Kind, reply: str) -> None:
+    with pytest.raises(BadReply, match="type is"):
+        answer_data(reply, kind)
+
+
+def test_an_observation_that_is_none_is_refused_before_a_hook_sees_it() -> None:
+    with pytest.raises(BadReply, match="reward"):
+        answer_data(frame("observation", {"observation": {}, "reward": "much"}), "step")
