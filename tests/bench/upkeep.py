@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import time
 from dataclasses import dataclass
 from statistics import median
+from tempfile import TemporaryFile
 
 from testkit.commands import GATEWAY
 from tests.bench import peers
@@ -57,11 +59,11 @@ class Sizes:
 def measure(sizes: Sizes) -> Upkeep:
     """Everything, each with a gateway of its own. Raises WrongAnswer, ServerFailed or TimeoutError."""
     with peers.environment(SMALL) as environment:
-        idle, lane = _lanes(environment.base_url, sizes.lanes)
-        first, second, third, probes = _abandoned(environment.base_url, sizes.abandoned)
+        idle, lane = lanes(environment.base_url, sizes.lanes)
+        first, second, third, probes = abandoned(environment.base_url, sizes.abandoned, sizes.abandoned)
         connections, streams = _idle(environment.base_url, sizes.connections, sizes.idle_s)
     return Upkeep(
-        start_s=start(sizes.starts),
+        start_s=start(sizes.starts)[0],
         idle_rss=idle,
         lanes=sizes.lanes,
         lane_rss=lane,
@@ -77,34 +79,39 @@ def measure(sizes: Sizes) -> Upkeep:
     )
 
 
-def start(times: int) -> float:
-    """From exec of `openenv-gateway stdio demo` until `initialize` is answered: the median, on a warm disk (a first start that
-    does not count warms it)."""
-    return median([_start() for _ in range(times + 1)][1:])
+def start(times: int) -> tuple[float, float]:
+    """From exec of `openenv-gateway stdio demo` until `initialize` is answered, by the clock and of CPU: the medians, on a warm
+    disk (a first start that does not count warms it)."""
+    took = [started()[:2] for _ in range(times + 1)][1:]
+    return median(seconds for seconds, _ in took), median(cpu for _, cpu in took)
 
 
-def _start() -> float:
+def started(**variables: str) -> tuple[float, float, str]:
+    """One start with these environment variables: seconds, CPU seconds, and what was on stderr when the answer was there."""
     params = {"protocolVersion": VERSIONS["legacy"], "capabilities": {}, "clientInfo": CLIENT}
     hello = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}) + "\n"
     began = time.perf_counter()
-    pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    with subprocess.Popen([*GATEWAY, "stdio", "demo"], stdin=pipe, stdout=pipe, stderr=null) as host:
+    pipe, environment = subprocess.PIPE, {**os.environ, **variables}
+    command = [*GATEWAY, "stdio", "demo"]
+    with TemporaryFile() as said, subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=said, env=environment) as host:
         try:
             assert host.stdin is not None and host.stdout is not None
             host.stdin.write(hello.encode())
             host.stdin.flush()
             line = host.stdout.readline()
-            took = time.perf_counter() - began
+            took, cpu = time.perf_counter() - began, cpu_seconds(host.pid)
+            length = said.tell()
             if "result" not in json.loads(line or b"{}"):
                 raise WrongAnswer(f"initialize over stdio: {line[:300]!r}")
             host.stdin.close()
             host.wait(ANSWER_TIMEOUT_S)
         finally:
             host.kill()
-    return took
+        said.seek(0)
+        return took, cpu, said.read(length).decode()
 
 
-def _lanes(environment: str, count: int) -> tuple[int, float]:
+def lanes(environment: str, count: int) -> tuple[int, float]:
     """RSS of a gateway that nobody has called yet, and what each idle lane adds: an MCP session with its environment session,
     whose agent has reset, stepped and hung up."""
     with peers.gateway(environment) as gateway:
@@ -129,16 +136,16 @@ async def _open_lanes(url: str, count: int) -> None:
         await agent.close()
 
 
-def _abandoned(environment: str, count: int) -> tuple[int, int, int, dict[str, int]]:
-    """RSS before, after `count` handshakes that were abandoned have expired, and after as many again with GET and HEAD probes
-    between them; with the statuses of the probes."""
+def abandoned(environment: str, count: int, again: int) -> tuple[int, int, int, dict[str, int]]:
+    """RSS before, after `count` handshakes that were abandoned have expired, and after `again` more and as many GET and HEAD
+    probes; with the statuses of the probes."""
     with peers.gateway(environment, IDLE_S) as gateway:
         url, base = gateway.url(NAME), gateway.base_url
         before = rss_bytes(gateway.pid)
         asyncio.run(_abandon(url, count))
         first = rss_bytes(gateway.pid)
-        asyncio.run(_abandon(url, count))
-        probes = asyncio.run(_probe(url, base, count))
+        asyncio.run(_abandon(url, again))
+        probes = asyncio.run(_probe(url, base, again))
         return before, first, rss_bytes(gateway.pid), probes
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -67,11 +68,16 @@ class Fronts:
 
 
 @pytest.fixture(scope="module")
-def fronts(venv_python: Callable[[str], Path]) -> Iterator[Fronts]:
+def slow(venv_python: Callable[[str], Path]) -> Iterator[cli.GatewayProcess]:
     venv_python(venvs.OPENENV_0_10)
-    with servers.launch("toolbox", env={"MAX_SESSIONS": "32"}) as toolbox:
-        with watching("demo") as demo, cli.serving(f"toolbox={toolbox.base_url}") as slow:
-            yield Fronts(demo, slow)
+    with servers.launch("toolbox", env={"MAX_SESSIONS": "32"}) as toolbox, cli.serving(f"toolbox={toolbox.base_url}") as slow:
+        yield slow
+
+
+@pytest.fixture(scope="module")
+def fronts(slow: cli.GatewayProcess) -> Iterator[Fronts]:
+    with watching("demo") as demo:
+        yield Fronts(demo, slow)
 
 
 @pytest.fixture
@@ -113,6 +119,42 @@ def target(client: Client, fronts: Fronts) -> dict[str, Any]:
         "cells": CELLS,
         "handle": client.handle,
     }
+
+
+SLOW_PLAYERS: Final = (
+    Client("langchain_adapters.py", venvs.LANGCHAIN, "2025-11-25", handle="always"),
+    Client("openai_agents.py", venvs.OPENAI_AGENTS, "2026-07-28"),
+    Client("pydantic_toolset.py", venvs.PYDANTIC_AI, "2026-07-28"),
+)
+
+
+@pytest.fixture(scope="module")
+def slow_episodes(slow: cli.GatewayProcess, venv_python: Callable[[str], Path]) -> Mapping[str, dict[str, Any]]:
+    """What each of SLOW_PLAYERS saw, all playing at the same time, each with its own limits."""
+
+    def play(client: Client) -> dict[str, Any]:
+        target = {"slow": slow.url("toolbox"), "player": client.kept, "handle": client.handle}
+        return run([str(venv_python(client.kept)), str(SCRIPTS / client.script), json.dumps(target)])
+
+    with ThreadPoolExecutor(len(SLOW_PLAYERS)) as players:
+        return dict(zip((client.kept for client in SLOW_PLAYERS), players.map(play, SLOW_PLAYERS), strict=True))
+
+
+@pytest.mark.parametrize("client", SLOW_PLAYERS, ids=lambda client: client.kept)
+def test_an_episode_with_slow_steps_is_played_on_ones_own_board_each_action_once_and_nothing_lost(
+    client: Client, slow_episodes: Mapping[str, dict[str, Any]]
+) -> None:
+    """Steps of 0.1 s and one of 8 s, which openai-agents gives up after its 5 s."""
+    seen = slow_episodes[client.kept]
+    assert seen["notes"] == [f"{client.kept} {number}" for number in range(4)], "one's own notes, each once, in their order"
+    assert seen["steps"] == 4 + 4 + 1, "the waits, the notes and the end, each carried out once"
+    assert seen["done"] is True
+    if client.kept == venvs.OPENAI_AGENTS:
+        gave_up, late = seen["missed"]
+        assert gave_up == "timed out"
+        assert late.startswith("PREVIOUS_ACTION_LATE: ") and '"result":"waited 8 s"' in late
+    else:
+        assert seen["missed"] == []
 
 
 @pytest.mark.parametrize(("era", "revision"), [("legacy", "2025-11-25"), ("modern", "2026-07-28")])

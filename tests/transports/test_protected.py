@@ -23,6 +23,7 @@ LINES = {"blue": f"agent blue {BLUE}", "red": f"agent red {RED}", "ci": f"operat
 MODERN = "2026-07-28"
 META = {"io.modelcontextprotocol/protocolVersion": MODERN, "io.modelcontextprotocol/clientCapabilities": {}}
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+LISTING = {"mcp-protocol-version": MODERN, "mcp-method": "tools/list"}
 ACCEPT = {"accept": "application/json, text/event-stream"}
 
 
@@ -232,3 +233,21 @@ async def test_the_official_client_without_a_token_is_told_what_is_wanted(served
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     assert "Authorization: Bearer TOKEN" in str(error)
+
+
+async def test_the_list_of_tools_is_the_same_bytes_for_every_caller_with_the_same_rights(
+    served: Served, http: httpx.AsyncClient
+) -> None:
+    """Whoever asks, on whichever session, in the middle of whatever episode."""
+    handshake, modern = set(), set()
+    for token in (BLUE, RED, BLUE, CI):
+        caller = Caller(http, served.url(), token)
+        response = await caller.post("initialize", HELLO)
+        caller.headers["mcp-session-id"] = response.headers["mcp-session-id"]
+        handshake.add((await caller.post("tools/list")).content)
+        await caller.call("reset", seed=1)
+        await caller.call("step", add=len(handshake))
+        handshake.add((await caller.post("tools/list")).content)
+        modern.add((await caller.post("tools/list", {"_meta": META}, **LISTING)).content)
+    assert (len(handshake), len(modern)) == (1, 1)
+    assert {"reset", "step", "state"} == {tool["name"] for tool in json.loads(handshake.pop())["result"]["tools"]}

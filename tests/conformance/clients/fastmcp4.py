@@ -18,7 +18,7 @@ class Player:
 
 
 @asynccontextmanager
-async def connect(url):
+async def connect(url, limit_s):
     async with Client(url) as client:
         yield Player(client)
 

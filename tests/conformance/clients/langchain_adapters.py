@@ -24,7 +24,7 @@ class Player:
 
 
 @asynccontextmanager
-async def connect(url):
+async def connect(url, limit_s):
     yield Player(MultiServerMCPClient({"gateway": {"transport": "streamable_http", "url": url}}))
 
 

@@ -1,4 +1,4 @@
-"""The MCP server of openai-agents, without a model. Gives up a call by itself: by default after 5 s, here after less."""
+"""The MCP server of openai-agents, without a model. Gives up a call by itself, by default after 5 s."""
 
 from contextlib import asynccontextmanager
 
@@ -18,8 +18,9 @@ class Player:
 
 
 @asynccontextmanager
-async def connect(url):
-    async with MCPServerStreamableHttp({"url": url}, client_session_timeout_seconds=play.GIVE_UP_S) as server:
+async def connect(url, limit_s):
+    limit = {} if limit_s is None else {"client_session_timeout_seconds": limit_s}
+    async with MCPServerStreamableHttp({"url": url}, **limit) as server:
         yield Player(server)
 
 

@@ -2,7 +2,9 @@
 
     python CLIENT.py '{"demo": URL, "slow": URL, "seed": 1, "cells": [2, 3, 5, 8], "handle": "required"}'
 
-prints one JSON line with what it saw. A client is a function `connect(url)`: an async context manager of an object with
+prints one JSON line with what it saw; with "player": NAME it plays an episode of slow steps instead, as patient as its users
+have it. A client is a function `connect(url, limit_s)`, where `limit_s` is how long a call may take, None for what the client
+itself thinks right: an async context manager of an object with
 
     async tools() -> {name: input schema}
     async call(tool, arguments) -> Seen
@@ -78,6 +80,23 @@ async def interruption(agent):
     }
 
 
+async def slow_episode(agent, player):
+    """Notes, with quick and slow steps between them; whatever was not carried out is called again. The notes tell whose episode
+    it is, and how often each was taken."""
+    await agent.learn()
+    await agent.call("reset")
+    missed, notes = [], []
+    for number, seconds in enumerate([0.1, 0.1, 8, 0.1]):
+        waited = await outcome(agent.call("wait", seconds=seconds), LIMIT_S)
+        missed += [waited.failure] if waited.failure else []
+        while not (noted := await outcome(agent.call("note", text=f"{player} {number}"), LIMIT_S)).told and len(missed) < TRIES:
+            missed.append(noted.failure)
+        notes = noted.told["observation"]["result"]["result"]
+    end = await agent.call("finish")
+    state = await agent.call("state")
+    return {"missed": missed, "notes": notes, "done": end.told["done"], "steps": state.told["state"]["step_count"]}
+
+
 async def outcome(call, limit_s):
     """What a call shows; "timed out" when the client's own limit, or else this one, ended it."""
     try:
@@ -89,9 +108,12 @@ async def outcome(call, limit_s):
 
 
 async def report(connect, target):
-    async with connect(target["demo"]) as client:
+    if "player" in target:
+        async with connect(target["slow"], None) as client:
+            return await slow_episode(Agent(client, target["handle"]), target["player"])
+    async with connect(target["demo"], GIVE_UP_S) as client:
         seen = await episode(Agent(client, target["handle"]), target["seed"], target["cells"])
-    async with connect(target["slow"]) as client:
+    async with connect(target["slow"], GIVE_UP_S) as client:
         return {**seen, "interruption": await interruption(Agent(client, target["handle"]))}
 
 

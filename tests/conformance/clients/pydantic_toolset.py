@@ -24,7 +24,7 @@ class Player:
 
 
 @asynccontextmanager
-async def connect(url):
+async def connect(url, limit_s):
     async with MCPToolset(url) as toolset:
         yield Player(toolset)
 
