@@ -37,13 +37,19 @@ def refused(access: Access, path: str, credentials: list[bytes]) -> tuple[int, s
     return caught.value.status, dict(caught.value.headers).get("www-authenticate", "")
 
 
-@pytest.mark.parametrize("path", ["/health", "/ready", "/schemas/config.schema.json", "/.well-known/oauth-protected-resource"])
+@pytest.mark.parametrize(
+    "path",
+    ["/health", "/ready", "/schemas/config.schema.json", "/.well-known/oauth-protected-resource", "/envs/chess/health"],
+)
 def test_open_places_need_no_token(access: Access, path: str) -> None:
     assert access.admit(path, []) is NOBODY
     assert access.admit(path, [b"nonsense"]) is NOBODY
 
 
-@pytest.mark.parametrize("path", ["/mcp", MCP, "/", "/health/", "/ready/x", "/schemas", "//health", "/envs/health", ""])
+@pytest.mark.parametrize("path", [
+    "/mcp", MCP, "/", "/health/", "/ready/x", "/schemas", "//health", "/envs/health", "", "/envs//health", "/envs/a/b/health",
+    "/envs/a/schema", "/envs/a/metadata", "/schema", "/x/a/health",
+])  # fmt: skip
 def test_every_other_place_needs_an_agent(access: Access, path: str) -> None:
     assert needed_scope(path) is TokenScope.AGENT
     assert refused(access, path, [])[0] == 401
@@ -102,3 +108,14 @@ def test_without_a_token_file_nobody_controls_an_environment_for_agents_only() -
     assert access.admit("/envs/trained/mcp", []) is access.admit(RESET, []) is EVERYBODY
     for path in ("/envs/trained/reset", "/envs/trained/ws", "/reset"):
         assert refused(access, path, [])[0] == 403
+
+
+def test_who_was_admitted_is_so_still_while_the_very_token_grants_the_same(access: Access, tmp_path: Path) -> None:
+    blue = access.admit(MCP, bearer(AGENT))
+    assert access.still_admits(blue)
+    for lines in (f"agent blue {OPERATOR}", f"operator blue {AGENT}", f"agent red {AGENT}"):
+        (tmp_path / "tokens").write_text(lines)
+        assert not Access(TokenFile(tmp_path / "tokens")).still_admits(blue)
+    (tmp_path / "tokens").write_text(f"agent blue {OPERATOR}\nagent blue {AGENT}")
+    assert Access(TokenFile(tmp_path / "tokens")).still_admits(blue)
+    assert Access().still_admits(EVERYBODY)

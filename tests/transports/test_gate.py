@@ -25,6 +25,7 @@ from openenv_gateway.transports.access import Access, principal_in
 from openenv_gateway.transports.gate import Gate
 from openenv_gateway.transports.guards import HostGuard
 from openenv_gateway.transports.token_file import TokenFile
+from openenv_gateway.transports.withdrawal import WITHDRAWN, Withdrawals
 
 BLUE, RED = "b" * 32, "r" * 32
 
@@ -58,7 +59,7 @@ class Echo:
 async def gate(echo: Echo, access: Access, places: Mapping[str, ASGIApp] | None = None) -> AsyncIterator[str]:
     """Host and port."""
     with listen("127.0.0.1", 0) as listener:
-        app = Gate(echo.app, HostGuard(), access, places or {})
+        app = Gate(echo.app, HostGuard(), access, Withdrawals(access), places or {})
         server = HttpServer(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=2))
         task = asyncio.create_task(server.serve(sockets=[listener]))
         try:
@@ -126,3 +127,20 @@ async def test_a_websocket_ends_when_its_token_was_withdrawn(tokens: Path, monke
             assert caught.value.rcvd is not None and caught.value.rcvd.code == 1008
             assert "withdrawn" in caught.value.rcvd.reason
         assert await echo.ended.get() == 1008
+
+
+async def test_a_websocket_that_is_silent_ends_soon_after_its_token_was_withdrawn_and_others_go_on(tokens: Path) -> None:
+    echo = Echo()
+    async with asyncio.timeout(10), gate(echo, Access(TokenFile(tokens))) as address:
+        async with (
+            connect(f"ws://{address}/socket", additional_headers=bearing(BLUE), proxy=None) as blue,
+            connect(f"ws://{address}/socket", additional_headers=bearing(RED), proxy=None) as red,
+        ):
+            withdraw_blue(tokens)
+            with pytest.raises(ConnectionClosed) as caught:
+                await blue.recv()
+            assert caught.value.rcvd is not None
+            assert (caught.value.rcvd.code, caught.value.rcvd.reason) == (1008, WITHDRAWN)
+            assert await echo.ended.get() == 1008
+            await red.send("still here")
+            assert await red.recv() == "red: still here"

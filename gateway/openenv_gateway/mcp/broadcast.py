@@ -18,12 +18,19 @@ class Subscription:
 
     def __init__(self) -> None:
         self.queue: asyncio.Queue[str | None] = asyncio.Queue(16)
+        self.reason: str | None = None
+        """Why it was ended, where its listener must be told."""
 
     def put(self, method: str | None) -> None:
         """Queue a notification; one more of a kind that waits already says nothing new."""
         if self.queue.full():
             self.queue.get_nowait()
         self.queue.put_nowait(method)
+
+    def end(self, reason: str) -> None:
+        """End it, for a reason that its listener is told."""
+        self.reason = reason
+        self.put(None)
 
 
 class Broadcast:

@@ -40,7 +40,10 @@ CAPABILITIES: JsonObject = {
     "completions": {},
     "logging": {},
 }
-"""What there is, in both eras. Log messages are asked for by `logging/setLevel`, from 2026-07-28 on in each request."""
+"""What there is, in both eras. Log messages are asked for by `logging/setLevel`, from 2026-07-28 on in each request.
+
+Of the lists only that of tools is said to change: there is one prompt for ever, and which resources there are follows from the
+server's description, which tells nothing new to whoever has heard of its tools."""
 
 LANE_FREE = frozenset({
     "ping",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from starlette.types import Scope
@@ -24,6 +25,9 @@ OPEN = frozenset({"/health", "/ready"})
 OPEN_BELOW = ("/schemas/", "/.well-known/")
 """What probes and validators read; and where clients that were refused look for an authorisation server: "there is none" (404)
 must reach them."""
+ENVIRONMENT_HEALTH = re.compile(r"/envs/[^/]+/health")
+"""Open too: OpenEnv's clients wait for it without credentials, and it starts nothing. What an environment is (`/schema`,
+`/metadata`) is for whoever may play it."""
 OPERATOR = frozenset({"ws", "reset", "step", "state"})
 """The last part of the places that control an environment."""
 
@@ -41,6 +45,15 @@ class Access:
         """What the settings ask for. Raises BadTokenFile."""
         agents_only = frozenset(one.name for one in settings.environments if one.mapping.exposure == "agent")
         return cls(None if settings.token_file is None else TokenFile(settings.token_file), agents_only)
+
+    @property
+    def asks_for_tokens(self) -> bool:
+        """Whether callers need a token at all."""
+        return self._tokens is not None
+
+    def still_admits(self, principal: Principal) -> bool:
+        """Whether whoever was admitted earlier would be admitted again, with the same rights."""
+        return self._tokens is None or self._tokens.tokens.grants(principal)
 
     def admit(self, path: str, credentials: Sequence[bytes]) -> Principal:
         """Who calls. `credentials` are the values of the request's Authorization headers.
@@ -88,9 +101,10 @@ def principal_in(scope: Scope) -> Principal:
 
 def needed_scope(path: str) -> TokenScope | None:
     """The scope that a place needs; None for the open ones."""
-    if path in OPEN or path.startswith(OPEN_BELOW):
+    last = path.rpartition("/")[2]
+    if path in OPEN or path.startswith(OPEN_BELOW) or last == "health" and ENVIRONMENT_HEALTH.fullmatch(path):
         return None
-    return TokenScope.OPERATOR if path.rpartition("/")[2] in OPERATOR else TokenScope.AGENT
+    return TokenScope.OPERATOR if last in OPERATOR else TokenScope.AGENT
 
 
 def _unauthorized(message: str, error: str | None = None) -> Refused:

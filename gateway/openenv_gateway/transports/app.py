@@ -20,6 +20,7 @@ from openenv_gateway.transports.openenv_http import http_routes
 from openenv_gateway.transports.openenv_ws import OperatorSocket
 from openenv_gateway.transports.streamable_http import StreamableHttp
 from openenv_gateway.transports.websocket import McpSocket
+from openenv_gateway.transports.withdrawal import Withdrawals
 from openenv_gateway_schemas import names, raw
 
 Page = Callable[[Request], Awaitable[Response]]
@@ -31,6 +32,8 @@ def build_app(gateway: Gateway) -> ASGIApp:
     Raises BadTokenFile.
     """
     settings = gateway.settings
+    access = Access.of(settings)
+    withdrawals = Withdrawals(access)
     routes: list[BaseRoute] = [
         Route("/health", _health),
         Route("/ready", _ready_page(gateway)),
@@ -38,7 +41,7 @@ def build_app(gateway: Gateway) -> ASGIApp:
     ]
     places: dict[str, ASGIApp] = {}
     for name, endpoint in gateway.endpoints.items():
-        mcp = StreamableHttp(endpoint, settings.max_body_bytes)
+        mcp = StreamableHttp(endpoint, settings.max_body_bytes, withdrawals)
         for prefix in (f"/envs/{name}", "") if len(gateway.endpoints) == 1 else (f"/envs/{name}",):
             places[f"{prefix}/mcp"] = mcp
             routes.append(Route(f"{prefix}/mcp", mcp))  # also for what Starlette does about a slash at the end
@@ -46,7 +49,7 @@ def build_app(gateway: Gateway) -> ASGIApp:
             routes.append(WebSocketRoute(f"{prefix}/ws", OperatorSocket(endpoint)))
             routes += http_routes(endpoint.environment, prefix, settings.max_body_bytes)
     guard = HostGuard.of(settings.allowed_hosts, settings.allowed_origins)
-    return Gate(Starlette(routes=routes), guard, Access.of(settings), places)
+    return Gate(Starlette(routes=routes), guard, access, withdrawals, places)
 
 
 def _json(value: Any, status: int = 200) -> Response:

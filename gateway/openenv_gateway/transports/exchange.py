@@ -40,7 +40,8 @@ class Exchange:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, lasting: LastingCalls) -> None:
         self.method: str = scope["method"]
-        self.principal = principal_in(scope).name
+        self.caller = principal_in(scope)
+        self.principal = self.caller.name
         self.receive = receive
         self._send = send
         self.lasting = lasting

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -13,6 +15,9 @@ from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.jsonrpc import RpcError
 from openenv_gateway.transports.access import PRINCIPAL, Access
 from openenv_gateway.transports.guards import HostGuard, Refused
+from openenv_gateway.transports.withdrawal import Withdrawals
+
+log = logging.getLogger(__name__)
 
 POLICY_VIOLATION = 1008
 """The WebSocket close code of a connection whose token no longer counts (RFC 6455, section 7.4.1)."""
@@ -21,15 +26,21 @@ POLICY_VIOLATION = 1008
 class Gate:
     """Lets a request through to the application when its Host, Origin and token may.
 
-    Who calls is in the scope from then on, as PRINCIPAL. A WebSocket is asked again at every message: it lasts, and a token
-    that was withdrawn meanwhile must end it. HTTP requests for a path in `places` go straight to what serves it, which spares
-    them the application's search; for the rest, and for WebSockets, `app` decides.
+    Who calls is in the scope from then on, as PRINCIPAL. A WebSocket lasts, and a token that is withdrawn meanwhile ends it:
+    at its next message, and without one soon (see `withdrawal`). HTTP requests for a path in `places` go straight to what
+    serves it, which spares them the application's search; for the rest, and for WebSockets, `app` decides.
     """
 
     def __init__(
-        self, app: ASGIApp, guard: HostGuard, access: Access, places: Mapping[str, ASGIApp] = MappingProxyType({})
+        self,
+        app: ASGIApp,
+        guard: HostGuard,
+        access: Access,
+        withdrawals: Withdrawals,
+        places: Mapping[str, ASGIApp] = MappingProxyType({}),
     ) -> None:
         self._app, self._guard, self._access, self._places = app, guard, access, places
+        self._withdrawals = withdrawals
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -45,19 +56,44 @@ class Gate:
         if scope["type"] == "http":
             await self._places.get(scope["path"], self._app)(scope, receive, send)
             return
-        await self._app(scope, self._asking_again(scope["path"], asked.credentials, receive, send), send)
+        socket = _Socket(self._access, scope["path"], asked.credentials, receive, send)
+        with self._withdrawals.watched(scope[PRINCIPAL], socket.end):
+            await self._app(scope, socket.receive, socket.send)
 
-    def _asking_again(self, path: str, credentials: list[bytes], receive: Receive, send: Send) -> Receive:
-        async def checked() -> Message:
-            message = await receive()
-            try:
-                self._access.admit(path, credentials)
-            except Refused as refused:
-                await send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": refused.message})
-                return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
+
+class _Socket:
+    """A WebSocket that ends when its token no longer counts. What the application sends after that goes nowhere."""
+
+    def __init__(self, access: Access, path: str, credentials: list[bytes], receive: Receive, send: Send) -> None:
+        self._access, self._path, self._credentials = access, path, credentials
+        self._receive, self._send = receive, send
+        self._closing: asyncio.Task[None] | None = None
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        try:
+            self._access.admit(self._path, self._credentials)
+        except Refused as refused:
+            self.end(refused.message)
+        if self._closing is None:
             return message
+        await self._closing
+        return {"type": "websocket.disconnect", "code": POLICY_VIOLATION}
 
-        return checked
+    async def send(self, message: Message) -> None:
+        if self._closing is None:
+            await self._send(message)
+
+    def end(self, reason: str) -> None:
+        """Say why, and close. The application learns it when the client has closed too."""
+        if self._closing is None:
+            self._closing = asyncio.ensure_future(self._close(reason))
+
+    async def _close(self, reason: str) -> None:
+        try:
+            await self._send({"type": "websocket.close", "code": POLICY_VIOLATION, "reason": reason})
+        except OSError as error:  # so servers say that the client is gone
+            log.debug("a client left before its connection was closed: %s", error)
 
 
 @dataclass(slots=True)

@@ -28,6 +28,7 @@ from openenv_gateway.transports.guards import Refused, check_content_type, read_
 from openenv_gateway.transports.lasting import LastingCalls
 from openenv_gateway.transports.openenv_rpc import names_openenv_session
 from openenv_gateway.transports.streams import serve_get, serve_listen
+from openenv_gateway.transports.withdrawal import Withdrawals
 
 log = logging.getLogger(__name__)
 
@@ -52,8 +53,8 @@ MODERN_STATUS = {
 class StreamableHttp:
     """The endpoint `/envs/{env}/mcp`."""
 
-    def __init__(self, endpoint: Endpoint, max_body_bytes: int) -> None:
-        self._endpoint, self._max_body_bytes = endpoint, max_body_bytes
+    def __init__(self, endpoint: Endpoint, max_body_bytes: int, withdrawals: Withdrawals) -> None:
+        self._endpoint, self._max_body_bytes, self._withdrawals = endpoint, max_body_bytes, withdrawals
         self._lasting = LastingCalls(ATTEND_AFTER_S)
         self._may_mirror = endpoint.environment.settings.mapping.schemas == "native"
 
@@ -119,7 +120,7 @@ class StreamableHttp:
             await check_mirrors(self._endpoint.environment, message.params, exchange.headers)
         if message.method == "subscriptions/listen":
             exchange.check_accept(needs_events=True)
-            await serve_listen(exchange, message, self._endpoint.broadcast)
+            await serve_listen(exchange, message, self._endpoint.broadcast, self._withdrawals)
             return
         request = InFlight(message.params, loop=self._lasting.loop)
         caller = Caller(revision, exchange.principal, lane_name=exchange.lane_name, request=request)
@@ -236,7 +237,7 @@ class StreamableHttp:
             raise Refused(400, "GET opens the stream of the session in its Mcp-Session-Id header, which is missing")
         session = self._session(exchange)
         assert session is not None
-        await serve_get(exchange, session, self._endpoint.broadcast)
+        await serve_get(exchange, session, self._endpoint.broadcast, self._withdrawals)
 
     def _session(self, exchange: Exchange) -> McpSession | None:
         identity = exchange.headers.get("mcp-session-id")

@@ -14,14 +14,15 @@ from openenv_gateway.mcp.broadcast import (
     acknowledgement,
     granted_of,
 )
-from openenv_gateway.mcp.jsonrpc import Request, notification_message
+from openenv_gateway.mcp.jsonrpc import INVALID_REQUEST, Request, RpcError, notification_message
 from openenv_gateway.mcp.sessions import McpSession
 from openenv_gateway.transports.exchange import KEEP_ALIVE_S, Exchange, event
+from openenv_gateway.transports.withdrawal import Withdrawals
 
 
-async def serve_get(exchange: Exchange, session: McpSession, broadcast: Broadcast) -> None:
-    """The session's GET stream, until the client leaves, the session ends, or a newer GET takes over: a client that reconnects
-    overtakes the end of its own old connection."""
+async def serve_get(exchange: Exchange, session: McpSession, broadcast: Broadcast, withdrawals: Withdrawals) -> None:
+    """The session's GET stream, until the client leaves, the session ends, its token is withdrawn, or a newer GET takes over: a
+    client that reconnects overtakes the end of its own old connection."""
     subscription = broadcast.subscribe()
     if session.stream is not None:
         session.stream.put(None)
@@ -29,7 +30,10 @@ async def serve_get(exchange: Exchange, session: McpSession, broadcast: Broadcas
     try:
         await exchange.start_stream()
         await exchange.stream(b": connected\n\n")
-        await _relay(exchange, subscription, lambda method: event(notification_message(method, {})))
+        with withdrawals.watched(exchange.caller, subscription.end):
+            await _relay(exchange, subscription, lambda method: event(notification_message(method, {})))
+        if subscription.reason is not None:
+            await exchange.stream(f": {subscription.reason}\n\n".encode())
         await exchange.end_stream()
     finally:
         broadcast.unsubscribe(subscription)
@@ -37,21 +41,27 @@ async def serve_get(exchange: Exchange, session: McpSession, broadcast: Broadcas
             session.stream = None
 
 
-async def serve_listen(exchange: Exchange, request: Request, broadcast: Broadcast) -> None:
+async def serve_listen(exchange: Exchange, request: Request, broadcast: Broadcast, withdrawals: Withdrawals) -> None:
     """The stream of one `subscriptions/listen`: first which notifications were granted, then these, each with the id of the
-    subscription. Raises RpcError for a malformed filter, before anything is sent."""
+    subscription. It ends with a result, or with an error when its token was withdrawn. Raises RpcError for a malformed filter,
+    before anything is sent."""
     granted, meta = granted_of(request), {SUBSCRIPTION_KEY: request.id}
     subscription = broadcast.subscribe()
+
+    def render(method: str) -> bytes:
+        wanted = granted and method == TOOLS_CHANGED
+        return event(notification_message(method, {"_meta": meta})) if wanted else b""
+
     try:
         await exchange.start_stream()
         await exchange.stream(event(acknowledgement(granted, meta)))
-        await _relay(
-            exchange,
-            subscription,
-            lambda method: event(notification_message(method, {"_meta": meta})) if granted and method == TOOLS_CHANGED else b"",
-        )
+        with withdrawals.watched(exchange.caller, subscription.end):
+            await _relay(exchange, subscription, render)
     finally:
         broadcast.unsubscribe(subscription)
+    if subscription.reason is not None:
+        await exchange.answer_error(200, request.id, RpcError(INVALID_REQUEST, subscription.reason))
+        return
     await exchange.answer(request.id, {"resultType": "complete", "_meta": meta})
 
 

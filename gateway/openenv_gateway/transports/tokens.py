@@ -42,10 +42,12 @@ GRANTED: Mapping[TokenScope, frozenset[TokenScope]] = MappingProxyType({
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who calls. MCP sessions, lanes and handles belong to the `name`; `scopes` are what it may do."""
+    """Who calls. MCP sessions, lanes and handles belong to the `name`; `scopes` are what it may do; `digest` is that of the
+    token that said so, of which one name may have several."""
 
     name: str
     scopes: frozenset[TokenScope]
+    digest: bytes = field(default=b"", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,10 @@ class Tokens:
         cannot be found from their digest.
         """
         return self.principals.get(hashlib.sha256(token).digest())
+
+    def grants(self, principal: Principal) -> bool:
+        """Whether the principal's token is still here, and grants the same."""
+        return self.principals.get(principal.digest) == principal
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +98,7 @@ def parse_tokens(text: str) -> tuple[Tokens, list[tuple[int, str]]]:
         except _BadLine as bad:
             faults.append((number, str(bad)))
     faults += _conflicts(entries)
-    found = {entry.digest: Principal(entry.name, GRANTED[entry.scope]) for entry in entries}
+    found = {entry.digest: Principal(entry.name, GRANTED[entry.scope], entry.digest) for entry in entries}
     return Tokens(MappingProxyType(found)), sorted(faults)
 
 
