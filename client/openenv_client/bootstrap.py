@@ -46,8 +46,9 @@ class Bootstrap(Coroutine[Any, Any, ClientT], Generic[ClientT]):
     do. A second use raises RuntimeError.
     """
 
-    def __init__(self, client: type[ClientT], recipe: Callable[[], Recipe], progress: Report | None = None) -> None:
-        """`recipe` is asked for when the handle is used: making a provider may already look for docker or uv."""
+    def __init__(self, client: Callable[..., ClientT], recipe: Callable[[], Recipe], progress: Report | None = None) -> None:
+        """`client` makes the client, given `base_url` and `provider`. `recipe` is asked for when the handle is used: making a
+        provider may already look for docker or uv."""
         self._client, self._recipe, self._progress = client, recipe, progress
         self._used = False
         self._coroutine: Coroutine[Any, Any, ClientT] | None = None
@@ -56,7 +57,7 @@ class Bootstrap(Coroutine[Any, Any, ClientT], Generic[ClientT]):
 
     def __repr__(self) -> str:
         how = "already resolved" if self._used else "pending (await, run, or call .sync())"
-        return f"<{type(self).__name__} of {self._client.__name__} {how}>"
+        return f"<{type(self).__name__} {how}>"
 
     def __await__(self) -> Generator[Any, Any, ClientT]:
         return self._resolve_async().__await__()

@@ -85,10 +85,10 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         self._base_url = None if base_url is None else _checked(base_url)
         self._has_own_url = base_url is not None
         self._owned = None if provider is None else OwnedProvider(provider, running=self._has_own_url, progress=progress)
-        self._link = Link(self._open)
-        self._children: set[EnvClient[Any, Any, Any]] = set()
+        self._link = Link(self._opened_wire)
+        self._child_clients: set[EnvClient[Any, Any, Any]] = set()
         self._siblings: set[EnvClient[Any, Any, Any]] | None = None
-        self._tools: list[Tool] | None = None
+        self._tools_cache: list[Tool] | None = None
         self._sync_client: SyncEnvClient[ActT, ObsT, StateT] | None = None
 
     def __repr__(self) -> str:
@@ -224,21 +224,21 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
     async def _step_async(self, action: ActT, *, timeout_s: float | None = None, **_: Any) -> StepResult[ObsT]:
         bound_s = self._message_timeout if timeout_s is None else timeout_s
         payload = self._step_payload(action)
-        return self._parse_result(await self._call(lambda wire: wire.step(payload, bound_s)))
+        return self._parse_result(await self._on_wire(lambda wire: wire.step(payload, bound_s)))
 
     async def _state_async(self) -> StateT:
         payload = await self._link.call(lambda wire: wire.state(self._message_timeout), acts=False)
         return self._parse_state(payload)
 
     async def _list_tools_async(self, use_cache: bool = True) -> list[Tool]:
-        if self._tools is None or not use_cache:
-            self._tools = await self._call(lambda wire: wire.list_tools(self._message_timeout), acts=False)
-        return list(self._tools)
+        if self._tools_cache is None or not use_cache:
+            self._tools_cache = await self._on_wire(lambda wire: wire.list_tools(self._message_timeout), acts=False)
+        return list(self._tools_cache)
 
     async def _call_tool_async(self, name: str, arguments: Mapping[str, Any]) -> Any:
-        return await self._call(lambda wire: wire.call_tool(name, arguments, self._message_timeout))
+        return await self._on_wire(lambda wire: wire.call_tool(name, arguments, self._message_timeout))
 
-    async def _call(self, call: Callable[[Wire], Coroutine[Any, Any, T]], *, acts: bool = True) -> T:
+    async def _on_wire(self, call: Callable[[Wire], Coroutine[Any, Any, T]], *, acts: bool = True) -> T:
         try:
             return await self._link.call(call, acts=acts)
         except LateReply as late:
@@ -248,7 +248,7 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
 
     async def _new_session_async(self: ClientT) -> ClientT:
         child = await self._make_child()
-        child._siblings = self._children
+        child._siblings = self._child_clients
         try:
             await child.connect()
         except BaseException:
@@ -288,13 +288,13 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         async with AsyncExitStack() as last_first:
             last_first.push_async_callback(self._stop_provider)
             last_first.push_async_callback(self._link.close)
-            for child in tuple(self._children):
+            for child in tuple(self._child_clients):
                 last_first.push_async_callback(child._close_async)
-        self._tools = None
+        self._tools_cache = None
         if self._siblings is not None:
             self._siblings.discard(self)
 
-    async def _open(self) -> Wire:
+    async def _opened_wire(self) -> Wire:
         """A connected wire, for the link. Whatever fails, the provider is stopped: its server cannot be reached."""
         starts = self._base_url is None
         await self._ensure_server()
@@ -343,8 +343,8 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
                 self._base_url = None
 
     def _dispatch(self, work: Callable[[], Coroutine[Any, Any, T]], block: Callable[[], T] | None = None) -> Any:
-        sync_loop = None if self._sync_client is None else self._sync_client.loop
-        return dispatched(self._claims, sync_loop, work, block or (lambda: self.sync().run(work)))
+        sync_loop = None if self._sync_client is None else self._sync_client._loop
+        return dispatched(self._claims, sync_loop, work, block or (lambda: self.sync()._run(work)))
 
 
 def _checked(base_url: str) -> str:

@@ -25,8 +25,17 @@ The built-in bases are what user code written for OpenEnv's own client catches.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+if sys.version_info >= (3, 11):
+    _Timeout = TimeoutError
+else:
+    from asyncio.exceptions import TimeoutError as _AsyncioTimeout
+
+    class _Timeout(_AsyncioTimeout, TimeoutError):
+        """What asyncio calls a timeout is another class before Python 3.11, and user code catches either."""
 
 
 class OpenEnvError(Exception):
@@ -68,7 +77,8 @@ class ConnectFailed(OpenEnvError, ConnectionError):
     next_step = ServerUnreachable.next_step
 
     def __init__(self, url: str, cause: BaseException) -> None:
-        super().__init__(f"Failed to connect to {url}: {cause}")
+        why = cause.reason if isinstance(cause, (ServerUnreachable, NotAnEnvironment)) else cause
+        super().__init__(f"Failed to connect to {url}: {why}")
         self.url = url
         if isinstance(cause, OpenEnvError):
             self.code, self.retryable, self.next_step = cause.code, cause.retryable, cause.next_step
@@ -129,7 +139,7 @@ class EnvironmentFault(OpenEnvError, RuntimeError):
         self.message, self.code, self.errors = message, code, tuple(errors)
 
 
-class ReplyTimeout(OpenEnvError, TimeoutError):
+class ReplyTimeout(OpenEnvError, _Timeout):
     """A request was sent and no reply came in time. Its outcome is unknown; the connection owes one reply."""
 
     code = "TIMEOUT"

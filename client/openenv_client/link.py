@@ -135,7 +135,7 @@ class Link:
         except (ReplyTimeout, asyncio.CancelledError) as error:
             if wire.is_over:
                 self._left_running = True
-                self._lose(wire, _given_up(error))
+                self._lose(wire, f"{_given_up(error)}, so that its outcome is unknown")
             raise
         except EpisodeLost as error:
             self._lose(wire, error.reason)
@@ -190,5 +190,5 @@ class Link:
 
 def _given_up(error: BaseException) -> str:
     if isinstance(error, ReplyTimeout):
-        return f"{error.what} was sent and not answered within {error.seconds:g} s, so that its outcome is unknown"
-    return "a call was cancelled after it was sent, so that its outcome is unknown"
+        return f"{error.what} was sent and not answered within {error.seconds:g} s"
+    return "a call was cancelled after it was sent"

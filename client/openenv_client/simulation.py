@@ -40,11 +40,9 @@ class SessionWire:
     reset drops it. Without, the session is over: its late reply could not be told from the next call's.
     """
 
-    def __init__(self, session: EnvironmentSession, late_reply_s: float | None, reset_patience_s: float | None = None) -> None:
-        """`reset_patience_s`: how long a reset waits for an owed reply before it gives the session up; else `late_reply_s`."""
+    def __init__(self, session: EnvironmentSession, late_reply_s: float | None) -> None:
         self._session = session
         self._late_reply_s = late_reply_s
-        self._reset_patience_s = late_reply_s if reset_patience_s is None else reset_patience_s
         self._given_up: str | None = None
         self._late: bytes | None = None
         self._late_kind: Kind = "step"
@@ -59,19 +57,19 @@ class SessionWire:
 
     async def reset(self, arguments: Mapping[str, Any], timeout_s: float) -> JsonObject:
         """See Wire. The last reply of the episode before is waited for, and dropped."""
-        await self._settle(self._reset_patience_s)
+        await self._settle()
         self._late = None
         return await self._ask("reset", arguments, timeout_s)
 
     async def step(self, action: Mapping[str, Any], timeout_s: float) -> JsonObject:
         """See Wire."""
-        await self._settle(self._late_reply_s)
+        await self._settle()
         self._tell_what_came_late()
         return await self._ask("step", action, timeout_s)
 
     async def state(self, timeout_s: float) -> JsonObject:
         """See Wire."""
-        await self._settle(self._late_reply_s)
+        await self._settle()
         return await self._ask("state", None, timeout_s)
 
     async def list_tools(self, timeout_s: float) -> list[Tool]:
@@ -91,12 +89,12 @@ class SessionWire:
         try:
             raw = await self._session.exchange(kind, data, timeout_s)
         except (ReplyTimeout, asyncio.CancelledError) as unanswered:
-            if self._session.owes and self._reset_patience_s is None:
-                self._give_up(f"{_why(kind, unanswered)}, and no call can follow it")
+            if self._session.owes and self._late_reply_s is None:
+                self._given_up = _why(kind, unanswered)
             raise
         return answer_data(raw, kind)
 
-    async def _settle(self, patience_s: float | None) -> None:
+    async def _settle(self) -> None:
         """Wait for the owed reply, if there is one, and keep it if it is an action's outcome."""
         if self._given_up is not None:
             raise EpisodeLost(self._given_up)
@@ -104,10 +102,10 @@ class SessionWire:
         if owed is None:
             return
         try:
-            raw = await self._session.collect(patience_s or 0.0)
+            raw = await self._session.collect(self._late_reply_s or 0.0)
         except ReplyTimeout as error:
-            self._give_up(f"the reply to an earlier {owed} did not come, {patience_s or 0:g} s after the call either")
-            raise EpisodeLost(str(self._given_up)) from error
+            self._given_up = f"the reply to an earlier {owed} did not come, and not within another {error.seconds:g} s either"
+            raise EpisodeLost(self._given_up) from error
         if owed != "state":
             self._late, self._late_kind = raw, owed
 
@@ -121,11 +119,8 @@ class SessionWire:
             raise LateReply(self._late_kind, None) from error
         raise LateReply(self._late_kind, payload)
 
-    def _give_up(self, reason: str) -> None:
-        self._given_up = reason
-
 
 def _why(kind: Kind, unanswered: BaseException) -> str:
     if isinstance(unanswered, ReplyTimeout):
-        return f"{kind} was sent and not answered within {unanswered.seconds:g} s"
-    return f"{kind} was cancelled after it was sent"
+        return f"{kind} was sent and not answered within {unanswered.seconds:g} s, so that its outcome is unknown"
+    return f"{kind} was cancelled after it was sent, so that its outcome is unknown"

@@ -45,7 +45,7 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
         return self._async
 
     @property
-    def loop(self) -> asyncio.AbstractEventLoop | None:
+    def _loop(self) -> asyncio.AbstractEventLoop | None:
         """The loop that runs the async client, None while there is none."""
         return self._thread.loop
 
@@ -75,7 +75,7 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
 
     def list_tools(self, use_cache: bool = True) -> list[Tool]:
         """As EnvClient.list_tools."""
-        tools: list[Tool] = self._call(lambda: self._async.list_tools(use_cache))
+        tools: list[Tool] = self._call(self._async.list_tools if use_cache else lambda: self._async.list_tools(use_cache=False))
         return tools
 
     def call_tool(self, name: str, /, **kwargs: Any) -> Any:
@@ -84,7 +84,7 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
 
     def new_session(self) -> SyncEnvClient[ActT, ObsT, StateT]:
         """As EnvClient.new_session; the new client has a loop of its own and is closed with this one at the latest."""
-        child = self.run(self._async._make_child).sync()
+        child = self._run(self._async._make_child).sync()
         child._siblings = self._children
         self._children.add(child)
         try:
@@ -100,13 +100,13 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
                 child.close()
         finally:
             try:
-                self.run(self._async._close_async)
+                self._run(self._async._close_async)
             finally:
                 self._thread.stop()
                 if self._siblings is not None:
                     self._siblings.discard(self)
 
-    def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a coroutine of the async client on its loop, and block for the result."""
         self._async._claims.claim("sync", may_leave_async=running_loop() is None)
         return self._thread.run(work)
@@ -131,7 +131,7 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
 
         @wraps(found)
         def blocking(*args: Any, **kwargs: Any) -> Any:
-            return self.run(lambda: found(*args, **kwargs))
+            return self._run(lambda: found(*args, **kwargs))
 
         return blocking
 
@@ -142,4 +142,4 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
             result = call()
             return await result if inspect.isawaitable(result) else result
 
-        return self.run(work)
+        return self._run(work)
