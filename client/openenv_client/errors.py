@@ -25,17 +25,8 @@ The built-in bases are what user code written for OpenEnv's own client catches.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-if sys.version_info >= (3, 11):
-    _Timeout = TimeoutError
-else:
-    from asyncio.exceptions import TimeoutError as _AsyncioTimeout
-
-    class _Timeout(_AsyncioTimeout, TimeoutError):
-        """What asyncio calls a timeout is another class before Python 3.11, and user code catches either."""
 
 
 class OpenEnvError(Exception):
@@ -139,7 +130,7 @@ class EnvironmentFault(OpenEnvError, RuntimeError):
         self.message, self.code, self.errors = message, code, tuple(errors)
 
 
-class ReplyTimeout(OpenEnvError, _Timeout):
+class ReplyTimeout(OpenEnvError, TimeoutError):
     """A request was sent and no reply came in time. Its outcome is unknown; the connection owes one reply."""
 
     code = "TIMEOUT"

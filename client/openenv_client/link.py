@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from openenv_client.errors import CapacityReached, EpisodeLost, OpenEnvError, ReplyTimeout, SessionRefused
@@ -24,6 +25,10 @@ T = TypeVar("T")
 _PAUSE_S = 0.1
 _ELSEWHERE = "it was played on another event loop, where its connection stays behind"
 _CLOSED = "the client was closed meanwhile"
+
+
+class AsyncioTimeout(ReplyTimeout, asyncio.TimeoutError):
+    """A ReplyTimeout on Python 3.10, where what asyncio calls a timeout is a class of its own, and user code catches either."""
 
 
 class Link:
@@ -40,21 +45,20 @@ class Link:
         self._in_play = False
         self._lost: str | None = None
         self._left_running = False
+        self._closes = 0
 
     def __repr__(self) -> str:
         return f"<Link {'lost' if self._lost else self._wire or 'not connected'}>"
 
     async def connect(self) -> None:
         """Have a wire that is open on this loop. An episode that was lost stays lost."""
-        self._move_to_this_loop()
-        async with self._turn:
+        async with self._its_turn():
             await self._ready()
 
     async def call(self, call: Callable[[Wire], Awaitable[T]], *, acts: bool) -> T:
         """One call; `acts` tells whether it may change the environment. Raises EpisodeLost without sending anything, or as the
         call does, or as connecting does."""
-        self._move_to_this_loop()
-        async with self._turn:
+        async with self._its_turn():
             if self._lost is not None:
                 raise EpisodeLost(self._lost)
             wire = await self._ready()
@@ -67,8 +71,7 @@ class Link:
         A server that still runs what a lost episode left behind may have no free session until that ends: it is asked again for
         `patience_s` seconds.
         """
-        self._move_to_this_loop()
-        async with self._turn:
+        async with self._its_turn():
             deadline = time.monotonic() + patience_s
             while True:
                 try:
@@ -82,8 +85,10 @@ class Link:
                     return payload
 
     async def close(self) -> None:
-        """End the wire, one that is being opened too, and wait until all are closed. What was lost is forgotten."""
+        """End the wire, one that is being opened too, and wait until all are closed. What was lost is forgotten; calls that
+        wait, for an answer or for their turn, raise EpisodeLost."""
         self._move_to_this_loop()
+        self._closes += 1
         if self._opening is not None:
             self._opening.cancel()
         self._let_go()
@@ -93,13 +98,13 @@ class Link:
     async def _reset_once(self, call: Callable[[Wire], Awaitable[JsonObject]]) -> JsonObject:
         """A wire that turns out to be over gets a successor, once: a reset may be sent again, since it goes to an environment
         of its own."""
-        old = self._wire
+        old, closes = self._wire, self._closes
         wire = await self._ready(may_begin=True)
         self._in_play = True
         try:
             return await self._watched(wire, call)
         except EpisodeLost:
-            if wire is not old or self._wire is not None or self._lost == _CLOSED:
+            if wire is not old or self._closes != closes:
                 raise
         wire = await self._ready(may_begin=True)
         self._in_play = True
@@ -115,10 +120,13 @@ class Link:
         return self._wire
 
     async def _opened(self) -> Wire:
-        opening = self._opening = asyncio.ensure_future(self._open_wire())
+        opening, closes = asyncio.ensure_future(self._open_wire()), self._closes
+        self._opening = opening
         try:
             return await opening
         except asyncio.CancelledError:
+            if self._closes != closes and opening.cancelled():
+                raise EpisodeLost(_CLOSED) from None
             if not opening.cancelled() and opening.done() and opening.exception() is None:
                 self._close_later(opening.result())  # it was open already when the cancellation came
                 await finish(self._drain())
@@ -136,6 +144,8 @@ class Link:
             if wire.is_over:
                 self._left_running = True
                 self._lose(wire, f"{_given_up(error)}, so that its outcome is unknown")
+            if isinstance(error, ReplyTimeout) and not isinstance(error, asyncio.TimeoutError):
+                raise AsyncioTimeout(error.what, error.seconds) from error
             raise
         except EpisodeLost as error:
             self._lose(wire, error.reason)
@@ -173,6 +183,16 @@ class Link:
     async def _drain(self) -> None:
         if self._closing:
             await asyncio.wait(set(self._closing))
+
+    @asynccontextmanager
+    async def _its_turn(self) -> AsyncIterator[None]:
+        """One call at a time. Those that a close overtook are not made: they were meant for what it ended."""
+        self._move_to_this_loop()
+        closes = self._closes
+        async with self._turn:
+            if self._closes != closes:
+                raise EpisodeLost(_CLOSED)
+            yield
 
     def _move_to_this_loop(self) -> None:
         """Leave behind what belongs to another loop. A loop that still runs, in another thread, closes its own things."""

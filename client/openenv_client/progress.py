@@ -6,7 +6,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TextIO
@@ -32,7 +31,7 @@ class Progress:
 
 
 Report = Callable[[Progress], object]
-"""Called on the event loop, at each stage and then every second; what it raises ends the start."""
+"""Called on the event loop, at each stage and then every second; when it raises, the start has failed."""
 
 
 class Reporter:
@@ -60,8 +59,9 @@ class Reporter:
     ) -> None:
         assert self._task is not None
         self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await asyncio.wait({self._task})  # and not the task itself: a cancellation that comes here is not to be swallowed
+        if not self._task.cancelled() and (failed := self._task.exception()) is not None and error is None:
+            raise failed
         if error is None:
             self.stage("ready")
 

@@ -42,7 +42,8 @@ def test_the_constructor_takes_what_openenvs_takes_in_the_same_order_with_the_sa
 
 def test_a_client_is_generic_in_action_observation_and_state_and_has_three_abstract_hooks() -> None:
     assert EnvClient.__abstractmethods__ == {"_step_payload", "_parse_result", "_parse_state"}
-    assert [each.__name__ for each in EnvClient.__parameters__] == ["ActT", "ObsT", "StateT"]  # type: ignore[misc]
+    parameters = [each.__name__ for each in vars(EnvClient)["__parameters__"]]
+    assert parameters == ["ActT", "ObsT", "StateT"]
 
 
 def test_without_url_and_provider_there_is_no_client() -> None:
