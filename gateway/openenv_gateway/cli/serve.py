@@ -24,6 +24,7 @@ from openenv_gateway.hosts.blocks import TOKEN_VARIABLE, block
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.settings import GatewaySettings
 from openenv_gateway.transports.app import build_app
+from openenv_gateway.transports.front import FrontProtocol
 from openenv_gateway.transports.gateway import Gateway
 from openenv_gateway.transports.guards import is_loopback
 
@@ -115,6 +116,7 @@ def http_config(gateway: Gateway) -> uvicorn.Config:
         build_app(gateway),
         log_config=None,
         access_log=False,
+        http=FrontProtocol,
         lifespan="off",
         server_header=False,
         proxy_headers=False,  # nothing here asks for the address that a proxy forwards

@@ -10,26 +10,24 @@ import asyncio
 import logging
 from collections.abc import Callable
 from types import TracebackType
-from urllib.parse import parse_qs
 
-from starlette.types import Receive, Scope, Send
+from starlette.types import Receive, Send
 
 from openenv_client.frames import JsonObject
 from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.inflight import FIRST_TICKS_S, InFlight, ticks
 from openenv_gateway.mcp.jsonrpc import RpcError
 from openenv_gateway.mcp.ladder import ROUTING_HEADERS
-from openenv_gateway.transports.access import principal_in
 from openenv_gateway.transports.guards import Refused
-from openenv_gateway.transports.headers import EVENT_STREAM, Headers
+from openenv_gateway.transports.headers import EVENT_STREAM, Head
 from openenv_gateway.transports.lasting import LastingCalls
+from openenv_gateway.transports.tokens import Principal
 
 log = logging.getLogger(__name__)
 
 Fields = tuple[tuple[str, str], ...]
 
 EVENT_HEADERS: Fields = (("cache-control", "no-cache, no-transform"), ("x-accel-buffering", "no"))
-MAX_NAME = 128
 ATTEND_AFTER_S = FIRST_TICKS_S[0]
 """Calls that are answered sooner are not attended: nobody gives up sooner, and attending costs a task."""
 KEEP_ALIVE_S = 10.0
@@ -38,48 +36,19 @@ KEEP_ALIVE_S = 10.0
 class Exchange:
     """Reads what the transport needs of a request, and sends its one response."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, lasting: LastingCalls) -> None:
-        self.method: str = scope["method"]
-        self.caller = principal_in(scope)
-        self.principal = self.caller.name
+    def __init__(self, head: Head, caller: Principal, receive: Receive, send: Send, lasting: LastingCalls) -> None:
+        self.head, self.caller = head, caller
+        self.principal = caller.name
         self.receive = receive
         self._send = send
         self.lasting = lasting
-        self.headers = Headers(scope["headers"])
-        self.version: str | None = self.headers.get("mcp-protocol-version")
-        self._query: bytes = scope.get("query_string", b"")
-        self._takes_json = self._takes_events = True
         self._is_streaming = False
 
     # --- the request ------------------------------------------------------------------------------------------------
 
-    @property
-    def lane_name(self) -> str | None:
-        """NAME of `?session=NAME`. Raises Refused for an empty, doubled or overlong one."""
-        if not self._query:
-            return None
-        try:
-            names = parse_qs(self._query.decode("latin-1"), keep_blank_values=True, errors="strict").get("session")
-        except ValueError as error:
-            raise Refused(400, "The URL's query is not valid UTF-8") from error
-        if names is None:
-            return None
-        if len(names) != 1 or not 0 < len(names[0]) <= MAX_NAME:
-            raise Refused(400, f"?session=NAME takes one name of 1 to {MAX_NAME} characters")
-        return str(names[0])
-
-    def check_accept(self, *, needs_events: bool = False) -> None:
-        """Note what the client takes. Raises Refused 406 for neither JSON nor events, or no events where they are needed."""
-        accepted = self.headers.accepted()
-        self._takes_json, self._takes_events = accepted.json, accepted.events
-        if needs_events and not (accepted.events or accepted.anything):
-            raise Refused(406, f"This is answered by a stream: Accept must list {EVENT_STREAM}")
-        if not (accepted.json or accepted.events):
-            raise Refused(406, "Accept must list application/json or text/event-stream (clients list both)")
-
     def check_routing_headers(self) -> None:
         """Raises RpcError when a header that decides about the request comes twice: readers could disagree about it."""
-        doubled = self.headers.doubled(ROUTING_HEADERS)
+        doubled = self.head.headers.doubled(ROUTING_HEADERS)
         if doubled is not None:
             raise RpcError(jsonrpc.HEADER_MISMATCH, f"The header {doubled} appears more than once")
 
@@ -98,7 +67,7 @@ class Exchange:
     def attend(self, request: InFlight, on_leave: Callable[[], object]) -> list[asyncio.Task[None]]:
         """The tasks of a call that has lasted for a while; whoever starts them cancels them."""
         tasks = [asyncio.ensure_future(self._watch(on_leave))]
-        if self._takes_events:
+        if self.head.accepted.events:
             tasks.append(asyncio.ensure_future(self._tick(request)))
         return tasks
 
@@ -121,7 +90,7 @@ class Exchange:
     async def flush(self, request: InFlight) -> None:
         """Send what is in the request's outbox, if the client takes events; else it is dropped, as there is no way to it."""
         messages, request.outbox = request.outbox, []
-        if self._takes_events:
+        if self.head.accepted.events:
             for message in messages:
                 await self.stream(event(message))
 
@@ -152,7 +121,7 @@ class Exchange:
         """The last message of the response, in whichever form the response has by now."""
         if self._is_streaming:
             await self._send({"type": "http.response.body", "body": event(body)})
-        elif status == 200 and not self._takes_json:
+        elif status == 200 and not self.head.accepted.json:
             await self.respond(200, event(body), EVENT_STREAM, (*headers, *EVENT_HEADERS))
         else:
             await self.respond(status, body, "application/json", headers)

@@ -15,6 +15,7 @@ from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.jsonrpc import RpcError
 from openenv_gateway.transports.access import PRINCIPAL, Access
 from openenv_gateway.transports.guards import HostGuard, Refused
+from openenv_gateway.transports.tokens import Principal
 from openenv_gateway.transports.withdrawal import Withdrawals
 
 log = logging.getLogger(__name__)
@@ -46,10 +47,10 @@ class Gate:
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        asked = _Asked.of(scope["headers"])
+        asked = Asked.of(scope["headers"])
         try:
-            self._guard.check(asked.hosts, asked.origins)
-            scope[PRINCIPAL] = self._access.admit(scope["path"], asked.credentials)
+            self.check_names(asked)
+            scope[PRINCIPAL] = self.admit(scope["path"], asked)
         except Refused as refused:
             await _refuse(refused, scope, receive, send)
             return
@@ -59,6 +60,18 @@ class Gate:
         socket = _Socket(self._access, scope["path"], asked.credentials, receive, send)
         with self._withdrawals.watched(scope[PRINCIPAL], socket.end):
             await self._app(scope, socket.receive, socket.send)
+
+    def place(self, path: str) -> ASGIApp | None:
+        """What serves HTTP requests for `path` directly."""
+        return self._places.get(path)
+
+    def check_names(self, asked: Asked) -> None:
+        """Raises Refused for a foreign Host or Origin."""
+        self._guard.check(asked.hosts, asked.origins)
+
+    def admit(self, path: str, asked: Asked) -> Principal:
+        """Who calls. Raises Refused. To be asked again for each request: tokens come and go."""
+        return self._access.admit(path, asked.credentials)
 
 
 class _Socket:
@@ -97,7 +110,7 @@ class _Socket:
 
 
 @dataclass(slots=True)
-class _Asked:
+class Asked:
     """The headers that decide whether a request may pass, each as often as it came."""
 
     hosts: list[str] = field(default_factory=list)
@@ -105,7 +118,7 @@ class _Asked:
     credentials: list[bytes] = field(default_factory=list)
 
     @classmethod
-    def of(cls, headers: Iterable[tuple[bytes, bytes]]) -> _Asked:
+    def of(cls, headers: Iterable[tuple[bytes, bytes]]) -> Asked:
         asked = cls()
         for name, value in headers:
             if name == b"host":

@@ -22,9 +22,11 @@ from openenv_gateway.mcp.ladder import check_modern_version, climb, handshake_re
 from openenv_gateway.mcp.mirrored import check_mirrors
 from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE, Revision
 from openenv_gateway.mcp.sessions import McpSession
+from openenv_gateway.transports.access import principal_in
 from openenv_gateway.transports.exchange import ATTEND_AFTER_S, Exchange
 from openenv_gateway.transports.gateway import Endpoint
 from openenv_gateway.transports.guards import Refused, check_content_type, read_body
+from openenv_gateway.transports.headers import Head
 from openenv_gateway.transports.lasting import LastingCalls
 from openenv_gateway.transports.openenv_rpc import names_openenv_session
 from openenv_gateway.transports.streams import serve_get, serve_listen
@@ -54,22 +56,25 @@ class StreamableHttp:
     """The endpoint `/envs/{env}/mcp`."""
 
     def __init__(self, endpoint: Endpoint, max_body_bytes: int, withdrawals: Withdrawals) -> None:
-        self._endpoint, self._max_body_bytes, self._withdrawals = endpoint, max_body_bytes, withdrawals
-        self._lasting = LastingCalls(ATTEND_AFTER_S)
+        self._endpoint, self.max_body_bytes, self._withdrawals = endpoint, max_body_bytes, withdrawals
+        self.lasting = LastingCalls(ATTEND_AFTER_S)
         self._may_mirror = endpoint.environment.settings.mapping.schemas == "native"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        exchange = Exchange(scope, receive, send, self._lasting)
+        head = Head(scope["method"], scope["headers"], scope.get("query_string", b""))
+        exchange = Exchange(head, principal_in(scope), receive, send, self.lasting)
         try:
             await self._handle(exchange)
         except Refused as refused:
             await exchange.refuse(refused)
 
     async def _handle(self, exchange: Exchange) -> None:
-        is_modern = exchange.version == Revision.V2026_07_28
-        match exchange.method:
+        is_modern = exchange.head.version == Revision.V2026_07_28
+        match exchange.head.method:
             case "POST":
-                await self._post(exchange)
+                self.check_post(exchange.head)
+                declared = exchange.head.headers.get("content-length")
+                await self.post(exchange, await read_body(exchange.receive, declared, self.max_body_bytes))
             case "GET" if not is_modern:
                 await self._get(exchange)
             case "DELETE" if not is_modern:
@@ -78,20 +83,24 @@ class StreamableHttp:
                 allowed = "POST" if is_modern else "POST, GET, DELETE"
                 raise Refused(405, f"{method} is not served here: POST JSON-RPC requests", (("allow", allowed),))
 
-    async def _post(self, exchange: Exchange) -> None:
-        exchange.check_accept()
-        check_content_type(exchange.headers.get("content-type"))
-        body = await read_body(exchange.receive, exchange.headers.get("content-length"), self._max_body_bytes)
+    @staticmethod
+    def check_post(head: Head) -> None:
+        """Raises Refused for a POST that may not even have a body read."""
+        head.check_accept()
+        check_content_type(head.headers.get("content-type"))
+
+    async def post(self, exchange: Exchange, body: bytes) -> None:
+        """Answer the POST of `body`, whose head `check_post` let pass. Raises Refused when nothing was answered yet."""
         value: Any = None
         try:
             exchange.check_routing_headers()
             value = jsonrpc.decode(body)
-            version = exchange.version
+            version = exchange.head.version
             if is_modern_request(version, value):
                 await self._modern(exchange, value)
             elif isinstance(value, list):
                 await self._batch(exchange, value)
-            elif names_openenv_session(value, exchange.headers):
+            elif names_openenv_session(value, exchange.head.headers):
                 await self._openenv(exchange, value)
             else:
                 await self._handshake(exchange, value)
@@ -112,18 +121,18 @@ class StreamableHttp:
         if isinstance(message, Response):
             raise RpcError(jsonrpc.INVALID_REQUEST, "No request of the server waits for a response in this revision")
         if isinstance(message, Notification):
-            check_modern_version(exchange.version)
+            check_modern_version(exchange.head.version)
             await exchange.accept()
             return
-        revision = climb(exchange.headers, message.method, message.params)
+        revision = climb(exchange.head.headers, message.method, message.params)
         if self._may_mirror and message.method == "tools/call":
-            await check_mirrors(self._endpoint.environment, message.params, exchange.headers)
+            await check_mirrors(self._endpoint.environment, message.params, exchange.head.headers)
         if message.method == "subscriptions/listen":
-            exchange.check_accept(needs_events=True)
+            exchange.head.check_accept(needs_events=True)
             await serve_listen(exchange, message, self._endpoint.broadcast, self._withdrawals)
             return
-        request = InFlight(message.params, loop=self._lasting.loop)
-        caller = Caller(revision, exchange.principal, lane_name=exchange.lane_name, request=request)
+        request = InFlight(message.params, loop=self.lasting.loop)
+        caller = Caller(revision, exchange.principal, lane_name=exchange.head.lane_name, request=request)
         try:
             with exchange.attended(request, request.cancel):  # in this revision leaving is the cancel
                 result = await self._endpoint.kernel.answer(caller, message.method, message.params)
@@ -147,7 +156,7 @@ class StreamableHttp:
         session = self._session(exchange)
         if session is None:
             self._require_lane(exchange, message)
-        revision = handshake_revision(exchange.version)
+        revision = handshake_revision(exchange.head.version)
         if isinstance(message, Request):
             await self._request(exchange, session, revision, message)
             return
@@ -173,11 +182,11 @@ class StreamableHttp:
         A client that merely drops the connection has not cancelled (handshake era): the call goes on, and its lane keeps the
         outcome for the next call.
         """
-        request = InFlight(message.params, session.log_level if session else None, self._lasting.loop)
+        request = InFlight(message.params, session.log_level if session else None, self.lasting.loop)
         if session is not None:
             session.begin(message.id, request)
             revision = session.revision
-        caller = Caller(revision, exchange.principal, session, exchange.lane_name, request)
+        caller = Caller(revision, exchange.principal, session, exchange.head.lane_name, request)
         try:
             with exchange.attended(request, request.leave):
                 result = await self._endpoint.kernel.answer(caller, message.method, message.params)
@@ -217,7 +226,7 @@ class StreamableHttp:
                 raise RpcError(jsonrpc.INVALID_REQUEST, "initialize must not be part of a batch")
             request = InFlight(message.params)
             session.begin(message.id, request)
-            caller = Caller(session.revision, exchange.principal, session, exchange.lane_name, request)
+            caller = Caller(session.revision, exchange.principal, session, exchange.head.lane_name, request)
             try:
                 result = await self._endpoint.kernel.answer(caller, message.method, message.params)
             finally:
@@ -232,15 +241,15 @@ class StreamableHttp:
             session.cancel(message.params.get("requestId"))
 
     async def _get(self, exchange: Exchange) -> None:
-        exchange.check_accept(needs_events=True)
-        if "mcp-session-id" not in exchange.headers:
+        exchange.head.check_accept(needs_events=True)
+        if exchange.head.session_id is None:
             raise Refused(400, "GET opens the stream of the session in its Mcp-Session-Id header, which is missing")
         session = self._session(exchange)
         assert session is not None
         await serve_get(exchange, session, self._endpoint.broadcast, self._withdrawals)
 
     def _session(self, exchange: Exchange) -> McpSession | None:
-        identity = exchange.headers.get("mcp-session-id")
+        identity = exchange.head.session_id
         if identity is None:
             return None
         session = self._endpoint.sessions.find(identity, exchange.principal)
@@ -251,11 +260,11 @@ class StreamableHttp:
     @staticmethod
     def _require_lane(exchange: Exchange, message: jsonrpc.Message) -> None:
         lane_free = isinstance(message, Request) and message.method in LANE_FREE
-        if exchange.lane_name is None and not lane_free:
+        if exchange.head.lane_name is None and not lane_free:
             raise RpcError(jsonrpc.INVALID_REQUEST, NAMELESS)
 
     async def _delete(self, exchange: Exchange) -> None:
-        if "mcp-session-id" not in exchange.headers:
+        if exchange.head.session_id is None:
             raise Refused(400, "DELETE ends the session in its Mcp-Session-Id header, which is missing")
         session = self._session(exchange)
         assert session is not None
