@@ -1,17 +1,25 @@
 """A WebSocket connection that hands each message over the moment it is read, and sends without waiting.
 
 The library's own `recv` wakes a task for each message, which then wakes whoever waits for the reply; and its `send` is made
-for flow control and fragments. A session has one small request in flight and needs neither.
+for flow control and fragments. A session has one small request in flight and needs neither: a request is framed here, and a
+reply that arrives as one whole text frame is recognised here. The library reads whatever else comes.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection
 from websockets.frames import DATA_OPCODES, Frame
 from websockets.protocol import Event, State
+
+from openenv_client.framing import Boundaries, Masks, text_frame, whole_text
+
+END_OF_HEAD = b"\r\n\r\n"
+
+_MASKS = Masks()
 
 
 class DirectConnection(ClientConnection):
@@ -22,6 +30,9 @@ class DirectConnection(ClientConnection):
         self._early: list[bytes] = []
         self._deliver: Callable[[bytes], None] = self._early.append
         self._pieces: list[bytes] = []
+        self._boundaries: Boundaries | None = None
+        self._is_between = False
+        self._limit = self.protocol.max_message_size or sys.maxsize
 
     def deliver_to(self, deliver: Callable[[bytes], None]) -> None:
         """From now on `deliver` is called with every message, in the order in which they came. It must not raise."""
@@ -34,13 +45,31 @@ class DirectConnection(ClientConnection):
         """Hand a text message to the transport, whole. Returns False if the connection has ended, or ends by it."""
         if self.protocol.state is not State.OPEN:
             return False
-        self.protocol.send_text(message)
         try:
-            self.send_data()
+            self.transport.write(text_frame(message, _MASKS.next()))
         except (OSError, RuntimeError):  # the latter is how event loops say that a transport was closed
             self.transport.abort()
             return False
         return True
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the event loop."""
+        if self._is_between and self.protocol.state is State.OPEN:
+            message = whole_text(data, self._limit)
+            if message is not None:
+                self._deliver(message)
+                return
+        super().data_received(data)
+        self._follow(data)
+
+    def _follow(self, data: bytes) -> None:
+        """Know whether the library waits for a new frame. First comes the handshake's answer. Where that came in pieces,
+        or with frames behind it, boundaries stay unknown and the library reads everything."""
+        if self._boundaries is not None:
+            self._boundaries.follow(data)
+            self._is_between = self._boundaries.between and not self._pieces
+        elif data.startswith(b"HTTP/") and data.find(END_OF_HEAD) == len(data) - len(END_OF_HEAD):
+            self._boundaries, self._is_between = Boundaries(), True
 
     def process_event(self, event: Event) -> None:
         """Called by the library for what it has read: a frame, or the handshake's answer."""
