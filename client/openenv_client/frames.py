@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Union
+from typing import Any, Literal, NamedTuple, Union
 
 from openenv_client.errors import BadReply, CapacityReached, EnvironmentFault, FactoryFailed, SessionRefused
 
@@ -25,8 +25,7 @@ REFUSALS = ("CAPACITY_REACHED", "FACTORY_ERROR")
 """Error codes of the unsolicited first frame with which a server refuses a session after the handshake."""
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(NamedTuple):
     """The reply to reset and step. `reward` is None, an int, a float or a bool, as the server sent it; `metadata` is the
     frame's own metadata (newer servers repeat it inside the observation), empty when the frame has none."""
 

@@ -29,6 +29,9 @@ class Inbox:
         self._reply: bytes | None = None
         self._failure: Failure = _never_failed
         self._waiter: asyncio.Future[None] | None = None
+        self._due = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
         self._over = asyncio.Event()
 
     @property
@@ -97,14 +100,31 @@ class Inbox:
         if self._loop is None:
             self._loop = asyncio.get_running_loop()  # once: Python asks the system for the process's id each time
         loop = self._loop
+        self._due = loop.time() + timeout_s
+        # Nearly every reply comes in time, so the timer of an earlier wait is left running as long as it is not too late for
+        # this one: it looks then who waits.
+        if self._timer is None or self._timer_due > self._due:
+            self._start_timer(loop)
         self._waiter = loop.create_future()
-        # One timer and one future, instead of asyncio.timeout: Python 3.10 has none, and no task has to be cancelled.
-        timer = loop.call_later(timeout_s, _wake, self._waiter)
         try:
             await self._waiter
         finally:
-            timer.cancel()
             self._waiter = None
+
+    def _start_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_due = self._due
+        self._timer = loop.call_at(self._due, self._look, loop)
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        if self._waiter is None:
+            return
+        if loop.time() < self._due:
+            self._start_timer(loop)
+        else:
+            _wake(self._waiter)
 
     def _take(self, timeout_s: float) -> bytes:
         if self._reply is not None and self._phase in OWING:
@@ -124,6 +144,9 @@ class Inbox:
             self._failure = failure
         if self._phase in OVER or self._phase is Phase.LAST:
             self._over.set()
+            if self._timer is not None:  # else it would keep what is over in memory
+                self._timer.cancel()
+                self._timer = None
 
     def _move(self, event: Event) -> None:
         self._phase = advance(self._phase, event)

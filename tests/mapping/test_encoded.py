@@ -73,7 +73,7 @@ def test_a_text_beyond_the_bound_is_not_looked_at(monkeypatch: pytest.MonkeyPatc
     assert media_block(text) is None
 
 
-@given(st.sampled_from(encoded._FIRST_LETTERS), st.text(st.sampled_from("ABCabc019+/=\n"), max_size=200))
+@given(st.sampled_from(encoded.FIRST_LETTERS), st.text(st.sampled_from("ABCabc019+/=\n"), max_size=200))
 def test_letters_behind_a_signature_never_break_the_reader(first: str, rest: str) -> None:
     block = media_block(first + rest)
     assert block is None or block == block_of(block["data"])

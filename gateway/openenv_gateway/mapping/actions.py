@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from openenv_client.frames import JsonObject
 from openenv_gateway.errors import InvalidArguments
@@ -28,8 +27,7 @@ _KINDS: dict[ToolKind, RequestKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What a call asks of the environment: `data` are reset's arguments or step's action, empty for state and observe.
     `observe` is answered from the latest observation and never sent."""
 

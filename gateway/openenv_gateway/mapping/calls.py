@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openenv_client.frames import JsonObject, Observation
-from openenv_gateway.mapping.assembly import cut_and_encoded, observation_members, observation_meta
+from openenv_gateway.mapping.assembly import cut_and_encoded, observation_members, observation_meta, without_media
 from openenv_gateway.mapping.blocks import cap_blocks, content_blocks, text_block, unpack_texts
 from openenv_gateway.mapping.content import Gallery
 from openenv_gateway.mapping.cuts import cap_text, encode
@@ -65,7 +65,7 @@ def tool_result(outcome: Outcome, call: Call) -> JsonObject:
     texts = unpack_texts(blocks, gallery)
     value = _joined_text(blocks) if outcome.value is None else outcome.value
     members = {**_members(call, value), **call.notes.shown(call.options)}
-    structured, text = cut_and_encoded(gallery.take(members), call.options, call.whole)
+    structured, text = cut_and_encoded(*without_media(members, gallery), call.options, call.whole)
     shown = cap_blocks(texts, call.options.max_result_bytes, call.whole) or [text_block(text)]
     tail = _tail(structured) if blocks else []
     meta = observation_meta(call.reply, call.options, call.notes)
@@ -115,7 +115,7 @@ def _failed(outcome: Outcome, call: Call) -> JsonObject:
         texts = blocks or [text_block(encode({"result": outcome.value}).decode())]
         failure = reported_failure(cap_text(texts[0]["text"], 2000), call.action)
     members = {**_members(call, None), **call.notes.shown(call.options)}
-    structured, _ = cut_and_encoded(members, call.options, call.whole)
+    structured, _ = cut_and_encoded(members, encode(members), call.options, call.whole)
     meta = {**observation_meta(call.reply, call.options, call.notes), DONE: call.reply.done, ERROR: error_data(failure)}
     if call.options.reward != "hidden":
         meta[REWARD] = told_reward(call.reply.reward)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from openenv_client.frames import JsonObject
-from openenv_gateway.mapping.encoded import MIN_TEXT, media_block
+from openenv_gateway.mapping.encoded import DATA_URI, FIRST_LETTERS, MIN_TEXT, media_block
 from openenv_gateway.mapping.images import declared_picture, nested_picture
 
 MARKER = "$content"
@@ -16,15 +16,28 @@ MAX_BLOCKS = 20
 MAX_LETTERS = 16 * 2**20
 """Bounds of one result: blocks, and base64 characters in all of them. What goes beyond stays data, and is cut like data."""
 
+SCANNED = 10_000
+"""Bytes up to which a value's JSON is looked at before the value itself is searched: of longer texts the search looks at the
+beginning alone, which is quicker."""
+
+_SIGNS = (b"[[", b'shape"', *(b'"' + letters.encode() for letters in (*FIRST_LETTERS, DATA_URI)))
+"""One of these is in the compact JSON of every value in which there is a picture or sound."""
 _NUMBERS = (int, float)
 _SCALARS = frozenset({int, float, bool, type(None)})
+
+
+def may_hold_media(body: bytes) -> bool:
+    """Whether a Gallery could find something in the value of which `body` is the JSON as `cuts.encode` writes it. A quick look
+    that spares the search: most observations hold no media."""
+    return len(body) > SCANNED or any(sign in body for sign in _SIGNS)
 
 
 class Gallery:
     """The pictures and sounds of one result, in the order in which they were found; equal ones are kept once.
 
     `first` is the index that the first block will have in `content`; whoever builds `content` puts `blocks` there. `present`
-    are the blocks at the beginning of `content`: a picture that is among them is pointed to there.
+    are the blocks at the beginning of `content`: a picture that is among them is pointed to there. `has_taken`: whether
+    anything was replaced yet.
     """
 
     def __init__(self, first: int = 1, present: Sequence[JsonObject] = ()) -> None:
@@ -32,6 +45,7 @@ class Gallery:
         self._first = first
         self._index = {block["data"]: at for at, block in enumerate(present) if "data" in block}
         self._letters = 0
+        self.has_taken = False
 
     def take(self, value: Any) -> Any:
         """A copy of `value` in which every picture and sound is `{"$content": index}`; `value` itself is not changed.
@@ -75,6 +89,7 @@ class Gallery:
             self._index[data] = self._first + len(self.blocks)
             self._letters += len(data)
             self.blocks.append(block)
+        self.has_taken = True
         return {MARKER: self._index[data]}
 
 

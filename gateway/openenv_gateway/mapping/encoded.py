@@ -14,8 +14,8 @@ MAX_TEXT = 8 * 2**20
 """Characters. More than any host shows; longer texts stay data, and are cut like data."""
 
 # What the signatures look like in base64: PNG, JPEG, GIF, RIFF (WebP and WAV), ID3, an MP3 frame (11 set bits).
-_FIRST_LETTERS = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "SUQz", "//", "/+")
-_DATA_URI = "data:"
+FIRST_LETTERS = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "SUQz", "//", "/+")
+DATA_URI = "data:"
 
 
 def media_block(text: str) -> JsonObject | None:
@@ -23,11 +23,11 @@ def media_block(text: str) -> JsonObject | None:
     if not MIN_TEXT <= len(text) <= MAX_TEXT:
         return None
     payload = text
-    if text.startswith(_DATA_URI):
+    if text.startswith(DATA_URI):
         _, found, payload = text.partition(";base64,")
         if not found:
             return None
-    if not payload.startswith(_FIRST_LETTERS):
+    if not payload.startswith(FIRST_LETTERS):
         return None
     return block_of(payload)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from openenv_client.frames import JsonObject
 from openenv_gateway.mapping.cuts import cap_text
@@ -16,8 +16,7 @@ REWARD, LATE_REWARD, DONE, METADATA = "openenv/reward", "openenv/late_reward", "
 _LATE_MESSAGE_BYTES = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Notes:
+class Notes(NamedTuple):
     """Remarks on one result.
 
     `session_id`: the lane's handle, told when set. `notice`: one sentence about this call. `late`: the outcome of an earlier
@@ -34,14 +33,25 @@ class Notes:
 
     def meta(self) -> JsonObject:
         """What is for programs, not for the model."""
-        told = {"openenv/episode": self.episode, "openenv/step": self.step, "openenv/session": self.lane}
-        return {key: value for key, value in told.items() if value is not None}
+        told: JsonObject = {}
+        if self.episode is not None:
+            told["openenv/episode"] = self.episode
+        if self.step is not None:
+            told["openenv/step"] = self.step
+        if self.lane is not None:
+            told["openenv/session"] = self.lane
+        return told
 
     def shown(self, options: MappingOptions) -> JsonObject:
         """What the agent reads, as members of structuredContent; empty when there is nothing to tell."""
-        late = None if self.late is None else late_shown(self.late, options)
-        told = {"session_id": self.session_id, "notice": self.notice, "late": late}
-        return {key: value for key, value in told.items() if value is not None}
+        told: JsonObject = {}
+        if self.session_id is not None:
+            told["session_id"] = self.session_id
+        if self.notice is not None:
+            told["notice"] = self.notice
+        if self.late is not None:
+            told["late"] = late_shown(self.late, options)
+        return told
 
 
 def late_shown(late: JsonObject, options: MappingOptions) -> JsonObject:
@@ -64,8 +74,10 @@ def late_meta(late: JsonObject | None, options: MappingOptions) -> JsonObject:
 
 
 def observation_shown(observation: JsonObject, reward: object, done: object, options: MappingOptions) -> JsonObject:
-    """The observation without its copies of reward and done (old servers repeat them there). Where the agent may not see the
-    reward, an observation's own `reward` is dropped too, whatever it says."""
+    """The observation without its copies of reward and done (old servers repeat them there); itself, if it has none. Where the
+    agent may not see the reward, an observation's own `reward` is dropped too, whatever it says."""
+    if "reward" not in observation and "done" not in observation:
+        return observation
     hide = options.reward != "visible"
     return {
         key: value

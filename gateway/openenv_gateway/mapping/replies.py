@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -48,7 +47,7 @@ def harden(reply: Reply) -> Reply:
     if isinstance(reply, Observation):
         check_depth([reply.observation, reply.metadata])
         observation, metadata = plain_value(reply.observation), plain_value(reply.metadata)
-        return replace(reply, observation=observation, reward=_plain_reward(reply.reward), metadata=metadata)
+        return Observation(observation, _plain_reward(reply.reward), reply.done, metadata)
     if isinstance(reply, State):
         check_depth(reply.state)
         return State(plain_value(reply.state))

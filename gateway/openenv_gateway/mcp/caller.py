@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from openenv_gateway.errors import HandleRequired
 from openenv_gateway.mapping.tools import Handles, ToolKind
@@ -16,8 +16,7 @@ from openenv_gateway.sessions.phases import Phase
 ANONYMOUS = "anonymous"
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(NamedTuple):
     """One request's caller.
 
     `session`: the MCP session of the handshake era (also one stdio process); `lane_name`: NAME of `?session=NAME`;
@@ -63,7 +62,7 @@ def _session_lane(session: McpSession, environment: Environment, principal: str)
     lane = session.lane
     if lane is None or lane.phase is Phase.CLOSED:
         lane = environment.lanes.new(principal)
-    session.adopt(lane)
+        session.adopt(lane)
     return lane
 
 

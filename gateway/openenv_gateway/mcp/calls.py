@@ -35,7 +35,7 @@ async def call_tool(environment: Environment, caller: Caller, params: JsonObject
     if arguments is not None and not isinstance(arguments, dict):
         raise RpcError(INVALID_PARAMS, 'tools/call takes "arguments" as an object')
     try:
-        tools = await environment.tools()
+        tools = environment.known_tools or await environment.tools()
         tool = tools.find(name)
         handle, rest = tools.split_handle(arguments)
         request = to_request(tool, rest)  # before a lane is looked for: bad input opens nothing

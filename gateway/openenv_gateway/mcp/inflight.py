@@ -49,13 +49,16 @@ class InFlight:
         self._gone = False
         self._ticks = 0
         meta = params.get("_meta") if params else None
-        given: JsonObject = meta if isinstance(meta, dict) else {}
-        token = given.get("progressToken")
-        self.progress_token = token if isinstance(token, str | int) and not isinstance(token, bool) else None
-        self.log_level = given.get(LOG_LEVEL_KEY, log_level)
-        self.is_logged = self.log_level in LEVELS
+        self._given: JsonObject = meta if isinstance(meta, dict) else {}
+        self.log_level = self._given.get(LOG_LEVEL_KEY, log_level)
+        self.is_logged = self.log_level is not None and self.log_level in LEVELS
         self.doing: Callable[[], str] = _starting
         self.outbox: list[bytes] = []
+
+    @property
+    def progress_token(self) -> str | int | None:
+        token = self._given.get("progressToken")
+        return token if isinstance(token, str | int) and not isinstance(token, bool) else None
 
     def cancel(self) -> bool:
         """The client gave the call up. Returns False when it has ended already."""

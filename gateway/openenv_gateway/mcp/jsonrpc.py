@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -36,11 +36,10 @@ class RpcError(Exception):
         return error if self.data is None else {**error, "data": self.data}
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     id: RequestId
     method: str
-    params: JsonObject = field(default_factory=dict)
+    params: JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Handshake era: `initialize` first, sessions. 2026-07-28: every request carries i
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import lru_cache
 
 from openenv_client.frames import JsonObject
 from openenv_gateway import __version__
@@ -40,7 +41,9 @@ def negotiate(requested: str) -> Revision:
     return next((revision for revision in HANDSHAKE if revision == requested), LATEST_HANDSHAKE)
 
 
+@lru_cache(256)
 def server_info(environment: str) -> JsonObject:
+    """Who answers. The same object every time: read it, do not change it."""
     return {"name": "openenv-gateway", "title": f"OpenEnv: {environment}", "version": __version__}
 
 

@@ -47,13 +47,18 @@ class Environment:
         """Whether its tools are known, which means that a server answered."""
         return self._tools is not None
 
+    @property
+    def known_tools(self) -> ToolSet | None:
+        """What `tools` would return at once; None where it has to ask, or callers wait in line."""
+        return self._tools if not self._in_line else None
+
     async def tools(self) -> ToolSet:
         """The environment's tools, read once from a running server (launched when there is none).
 
         Raises what launching or asking raises; a failure is not remembered, the next call asks again.
         """
-        if self._tools is not None and not self._in_line:
-            return self._tools
+        if (known := self.known_tools) is not None:
+            return known
         # A fair lock: who comes while others still wait gets behind them, so that calls go on in the order in which they came.
         self._in_line += 1
         try:

@@ -11,8 +11,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from openenv_client.errors import BadReply, EnvironmentFault, EpisodeLost
 from openenv_client.frames import ErrorFrame, Kind, Observation, Reply, State
@@ -25,7 +25,6 @@ from openenv_gateway.sessions.wire import OPERATOR, Wire
 from openenv_gateway.settings import EnvironmentSettings
 
 log = logging.getLogger(__name__)
-T = TypeVar("T")
 
 OPENED = "A new environment session was opened for this call and reset first: this is the start of a new episode."
 RESET_LATE = "This answers your earlier reset with the same arguments, which finished late; it was not repeated."
@@ -96,8 +95,11 @@ class Lane:
         the next call), ActionLate (an earlier action's outcome; this one was not executed), EpisodeOver, EpisodeLost, LaneBusy,
         and what opening an environment session raises. Cancelling is safe at any point.
         """
-        timeout_s = timeout_s or self._settings.timeouts.step_s
-        return await self._in_turn(lambda: self._perform(request, tool, timeout_s), gone)
+        await self._begin_turn()
+        try:
+            return await self._perform(request, tool, timeout_s or self._settings.timeouts.step_s)
+        finally:
+            self._end_turn(gone())
 
     async def relay(self, kind: Kind, data: Mapping[str, Any], timeout_s: float) -> bytes:
         """Send an operator's request on as it is. Returns the server's reply as it came, an error frame too.
@@ -106,7 +108,11 @@ class Lane:
         nobody. Raises ReplyTimeout, EpisodeLost, BadReply, LaneBusy, StillOpening, UnknownHandle (the lane was closed), and
         what opening an environment session raises. Cancelling is safe at any point.
         """
-        return await self._in_turn(lambda: self._relay(kind, data, timeout_s))
+        await self._begin_turn()
+        try:
+            return await self._relay(kind, data, timeout_s)
+        finally:
+            self._end_turn()
 
     async def close(self) -> None:
         """End the lane at once, also in the middle of a call: that call then raises EpisodeLost."""
@@ -121,25 +127,29 @@ class Lane:
 
     # --- one call ---------------------------------------------------------------------------------------------------
 
-    async def _in_turn(self, work: Callable[[], Awaitable[T]], gone: Callable[[], bool] = _never) -> T:
+    async def _begin_turn(self) -> None:
         if self._waiting > self._settings.lane_queue:
             raise LaneBusy(f"{self._waiting} calls are running or waiting in this session already")
         self._waiting += 1
         try:
-            async with self._turn:
-                self.last_used = time.monotonic()
-                self._telling = []
-                try:
-                    return await work()
-                finally:
-                    if gone():
-                        self._untold = [*self._telling, *self._untold]
-        finally:
+            await self._turn.acquire()
+        except BaseException:
             self._waiting -= 1
-            self.last_used = time.monotonic()
+            raise
+        self.last_used = time.monotonic()
+        self._telling = []
+
+    def _end_turn(self, is_gone: bool = False) -> None:
+        """`is_gone`: the caller did not get what it was to be told, so the next one is."""
+        if is_gone:
+            self._untold = [*self._telling, *self._untold]
+        self._turn.release()
+        self._waiting -= 1
+        self.last_used = time.monotonic()
 
     async def _perform(self, request: Request, tool: str, timeout_s: float) -> Outcome:
-        await self._ready()
+        if self._wire.is_unsettled or self.phase is Phase.CLOSED:
+            await self._ready()
         match request.kind:
             case "reset":
                 return await self._reset(request.data)
@@ -196,7 +206,7 @@ class Lane:
             late = self._untold.pop(0)
             self._telling.append(late)
             raise ActionLate(late)
-        notice = await self._ensure_open()
+        notice = None if self.phase is Phase.IN_EPISODE else await self._ensure_open()
         if self.phase is Phase.DONE and self._settings.after_done != "pass":
             return await self._step_after_done()
         reply = _observation(await self._exchange("step", tool, data, timeout_s))
@@ -233,7 +243,8 @@ class Lane:
         self, kind: Kind, reply: Observation | State, *, notice: str | None = None, opened: bool = False
     ) -> Outcome:
         late = self._untold.pop(0) if self._untold else None
-        self._telling = [late] if late is not None else []
+        if late is not None:
+            self._telling.append(late)
         if kind != "state" and isinstance(reply, Observation):
             self._telling.append(Late(*self._wire.sent, reply))
         return Outcome(reply, self.episode, self.step_count, late, notice, opened)

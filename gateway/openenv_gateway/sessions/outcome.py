@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openenv_client.frames import ErrorFrame, JsonObject, Kind, Observation, State
 from openenv_gateway.errors import PreviousActionLate
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
+class Late(NamedTuple):
     """The outcome of an earlier call that its caller had given up. `tool` is the tool that was called, "reset" for the
     gateway's own resets; `action` is what was sent."""
 
@@ -32,8 +30,7 @@ class Late:
                 return {**note, "error": {"code": code, "message": message}}
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """`reply` answers this call; `late` is what an earlier, given-up call came to; `notice` tells the agent what the gateway
     did by itself; `opened`: this call opened the lane's environment session."""
 

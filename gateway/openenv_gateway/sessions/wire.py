@@ -46,6 +46,11 @@ class Wire:
         return self._lease is not None or self._opening is not None
 
     @property
+    def is_unsettled(self) -> bool:
+        """Whether `settle` has something to wait for."""
+        return self._opening is not None or (self._lease is not None and self._lease.session.owes is not None)
+
+    @property
     def is_open(self) -> bool:
         """Whether another request can be sent."""
         return self._lease is not None and self._lease.session.is_open

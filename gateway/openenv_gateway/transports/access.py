@@ -73,6 +73,11 @@ class Access:
             raise Refused(403, f"This needs a token with the scope {needed}.", (("www-authenticate", challenge),))
         return principal
 
+    @property
+    def grants(self) -> object:
+        """What the answers of `admit` depend on: they are the same as long as this is the same object."""
+        return None if self._tokens is None else self._tokens.tokens
+
     @staticmethod
     def _principal(tokens: TokenFile, credentials: Sequence[bytes]) -> Principal:
         if not credentials:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from types import TracebackType
+from typing import Self
 
 from starlette.types import Receive, Send
 
@@ -43,6 +44,9 @@ class Exchange:
         self._send = send
         self.lasting = lasting
         self._is_streaming = False
+        self._request: InFlight | None = None
+        self._on_leave: Callable[[], object] = _nothing
+        self._tasks: tuple[asyncio.Task[None], ...] = ()
 
     # --- the request ------------------------------------------------------------------------------------------------
 
@@ -59,17 +63,26 @@ class Exchange:
 
     # --- a call that lasts ------------------------------------------------------------------------------------------
 
-    def attended(self, request: InFlight, on_leave: Callable[[], object]) -> Attended:
+    def attended(self, request: InFlight, on_leave: Callable[[], object]) -> Self:
         """For a `with` block. While it lasts: calls `on_leave` when the client leaves, and tells the client that its call is
         alive."""
-        return Attended(self, request, on_leave)
+        self._request, self._on_leave = request, on_leave
+        return self
 
-    def attend(self, request: InFlight, on_leave: Callable[[], object]) -> list[asyncio.Task[None]]:
-        """The tasks of a call that has lasted for a while; whoever starts them cancels them."""
-        tasks = [asyncio.ensure_future(self._watch(on_leave))]
-        if self.head.accepted.events:
-            tasks.append(asyncio.ensure_future(self._tick(request)))
-        return tasks
+    def __enter__(self) -> None:
+        self.lasting.begin(self)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.lasting.end(self)
+        for task in self._tasks:  # a watcher that outlives the response would take its end for a disconnect
+            task.cancel()
+        self._tasks = ()
+
+    def attend(self) -> None:
+        """The call has lasted for a while."""
+        assert self._request is not None, "only calls in an `attended` block are attended"
+        watch = asyncio.ensure_future(self._watch(self._on_leave))
+        self._tasks = (watch, asyncio.ensure_future(self._tick(self._request))) if self.head.accepted.events else (watch,)
 
     async def _watch(self, on_leave: Callable[[], object]) -> None:
         await self.disconnected()
@@ -89,6 +102,8 @@ class Exchange:
 
     async def flush(self, request: InFlight) -> None:
         """Send what is in the request's outbox, if the client takes events; else it is dropped, as there is no way to it."""
+        if not request.outbox:
+            return
         messages, request.outbox = request.outbox, []
         if self.head.accepted.events:
             for message in messages:
@@ -143,24 +158,8 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": body})
 
 
-class Attended:
-    """The block in which one request is carried out: see Exchange.attended."""
-
-    def __init__(self, exchange: Exchange, request: InFlight, on_leave: Callable[[], object]) -> None:
-        self._exchange, self._request, self._on_leave = exchange, request, on_leave
-        self._tasks: list[asyncio.Task[None]] = []
-
-    def __enter__(self) -> None:
-        self._exchange.lasting.begin(self)
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._exchange.lasting.end(self)
-        for task in self._tasks:  # a watcher that outlives the response would take its end for a disconnect
-            task.cancel()
-
-    def __call__(self) -> None:
-        """The call has lasted for a while."""
-        self._tasks = self._exchange.attend(self._request, self._on_leave)
+def _nothing() -> None:
+    """What is done about a leave that nobody wants to know of."""
 
 
 def _encoded(headers: Fields) -> list[tuple[bytes, bytes]]:

@@ -105,7 +105,7 @@ class FrontProtocol(HttpToolsProtocol):
         if known is None or body is None:
             return False
         try:
-            principal = self._gate.admit(known.path, known.asked)
+            principal = known.principal(self._gate)
         except Refused:
             return False
         self._exchange = DirectExchange(known.head, principal, self, known.place.lasting)

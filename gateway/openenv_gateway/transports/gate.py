@@ -69,6 +69,11 @@ class Gate:
         """Raises Refused for a foreign Host or Origin."""
         self._guard.check(asked.hosts, asked.origins)
 
+    @property
+    def grants(self) -> object:
+        """See Access."""
+        return self._access.grants
+
     def admit(self, path: str, asked: Asked) -> Principal:
         """Who calls. Raises Refused. To be asked again for each request: tokens come and go."""
         return self._access.admit(path, asked.credentials)

@@ -14,6 +14,7 @@ from openenv_gateway.transports.gate import Asked, Gate
 from openenv_gateway.transports.guards import Refused
 from openenv_gateway.transports.headers import Head
 from openenv_gateway.transports.streamable_http import StreamableHttp
+from openenv_gateway.transports.tokens import Principal
 
 LONGEST = 16 * 2**10
 """Bytes of a head that may be remembered."""
@@ -31,8 +32,17 @@ class KnownHead:
 
     def __init__(self, data: bytes, length: re.Match[bytes], end: int, read: _Read, place: StreamableHttp) -> None:
         self._before, self._after = data[: length.start(1)], data[length.end(1) : end]
-        self.path, self.asked, self.place = read.path, Asked.of(read.headers), place
+        self.place, self.asked = place, Asked.of(read.headers)
         self.head = Head("POST", read.headers, read.query)
+        self._path = read.path
+        self._admitted: tuple[object, Principal] | None = None
+
+    def principal(self, gate: Gate) -> Principal:
+        """Who calls now. Raises Refused."""
+        grants = gate.grants
+        if self._admitted is None or self._admitted[0] is not grants:
+            self._admitted = grants, gate.admit(self._path, self.asked)
+        return self._admitted[1]
 
     def body_of(self, data: bytes) -> bytes | None:
         """The body, if `data` is one whole request with this head and nothing more; else None."""

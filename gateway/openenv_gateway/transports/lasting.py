@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from typing import Protocol
 
-Attend = Callable[[], None]
+
+class Lasting(Protocol):
+    """Something that may last."""
+
+    def attend(self) -> None:
+        """It has lasted for a while."""
+        ...
 
 
 class LastingCalls:
@@ -13,7 +19,7 @@ class LastingCalls:
 
     def __init__(self, after_s: float) -> None:
         self._after_s = after_s
-        self._due: dict[Attend, float] = {}
+        self._due: dict[Lasting, float] = {}
         """When each call will have lasted so long; in that order, since they began in that order."""
         self._timer: asyncio.TimerHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -25,22 +31,22 @@ class LastingCalls:
             self._loop = asyncio.get_running_loop()
         return self._loop
 
-    def begin(self, attend: Attend) -> None:
-        """A call begins: `attend` is called when it lasts. Each call has one of its own."""
-        due = self._due[attend] = self.loop.time() + self._after_s
+    def begin(self, call: Lasting) -> None:
+        """A call begins; its `attend` is called when it lasts."""
+        due = self._due[call] = self.loop.time() + self._after_s
         if self._timer is None:
             self._timer = self.loop.call_at(due, self._look)
 
-    def end(self, attend: Attend) -> None:
+    def end(self, call: Lasting) -> None:
         """The call has ended; it may have been attended already."""
-        self._due.pop(attend, None)
+        self._due.pop(call, None)
 
     def _look(self) -> None:
         now = self.loop.time()
         self._timer = None
-        for attend, due in tuple(self._due.items()):
+        for call, due in tuple(self._due.items()):
             if due > now:
                 self._timer = self.loop.call_at(due, self._look)
                 return
-            del self._due[attend]
-            attend()
+            del self._due[call]
+            call.attend()

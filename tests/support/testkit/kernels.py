@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -68,4 +67,4 @@ async def kernel_for(url: str, page_size: int = 1000, **changes: Any) -> AsyncIt
 
 def as_principal(caller: Caller, principal: str) -> Caller:
     """The same caller with somebody else's name."""
-    return replace(caller, principal=principal)
+    return caller._replace(principal=principal)
