@@ -74,7 +74,7 @@ def request_frame(kind: Kind, data: Mapping[str, Any] | None = None, dumps: Dump
     """
     if kind == "state":
         return '{"type": "state"}'
-    return dumps({"type": kind, "data": dict(data or {})})
+    return dumps({"type": kind, "data": data if type(data) is dict else dict(data or {})})
 
 
 def parse_reply(raw: str | bytes, loads: Loads = json.loads) -> Reply:

@@ -89,14 +89,19 @@ class Inbox:
         if self._waiter is not None:
             raise RuntimeError("Two calls wait for one reply: collect an owed reply only after its own call has ended")
         if self._phase in WAITING:
-            await self._wait(timeout_s)
+            self._waiter = self._started_waiter(timeout_s)
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
         return self._take(timeout_s)
 
     async def wait_over(self) -> None:
         """Return when nothing will ever come any more: refused, lost or closed (a last reply may still be here)."""
         await self._over.wait()
 
-    async def _wait(self, timeout_s: float) -> None:
+    def _started_waiter(self, timeout_s: float) -> asyncio.Future[None]:
+        """Set when the reply is here, nothing can come any more, or the time is over."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()  # once: Python asks the system for the process's id each time
         loop = self._loop
@@ -105,11 +110,7 @@ class Inbox:
         # this one: it looks then who waits.
         if self._timer is None or self._timer_due > self._due:
             self._start_timer(loop)
-        self._waiter = loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        return loop.create_future()
 
     def _start_timer(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._timer is not None:

@@ -51,6 +51,8 @@ def to_request(tool: Tool, arguments: Mapping[str, Any] | None) -> Request:
 
 
 def _object(arguments: object) -> Mapping[str, Any]:
+    if type(arguments) is dict:
+        return arguments
     if arguments is None:
         return {}
     if not isinstance(arguments, Mapping):

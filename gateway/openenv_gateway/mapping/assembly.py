@@ -57,11 +57,8 @@ def assemble(structured: JsonObject, meta: JsonObject, options: MappingOptions, 
 
 def without_media(structured: JsonObject, gallery: Gallery) -> tuple[JsonObject, bytes]:
     """The value whose pictures and sounds `gallery` took (the same one if it has none), and its JSON."""
-    body = encode(structured)
-    if not may_hold_media(body):
-        return structured, body
-    taken = gallery.take(structured)
-    return (taken, encode(taken)) if gallery.has_taken else (structured, body)
+    taken = gallery.take(structured) if may_hold_media(structured) else structured
+    return taken, encode(taken)
 
 
 def cut_and_encoded(

@@ -16,28 +16,34 @@ MAX_BLOCKS = 20
 MAX_LETTERS = 16 * 2**20
 """Bounds of one result: blocks, and base64 characters in all of them. What goes beyond stays data, and is cut like data."""
 
-SCANNED = 10_000
-"""Bytes up to which a value's JSON is looked at before the value itself is searched: of longer texts the search looks at the
-beginning alone, which is quicker."""
-
-_SIGNS = (b"[[", b'shape"', *(b'"' + letters.encode() for letters in (*FIRST_LETTERS, DATA_URI)))
-"""One of these is in the compact JSON of every value in which there is a picture or sound."""
+_BEGINNINGS = (*FIRST_LETTERS, DATA_URI)
 _NUMBERS = (int, float)
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
-def may_hold_media(body: bytes) -> bool:
-    """Whether a Gallery could find something in the value of which `body` is the JSON as `cuts.encode` writes it. A quick look
-    that spares the search: most observations hold no media."""
-    return len(body) > SCANNED or any(sign in body for sign in _SIGNS)
+def may_hold_media(value: Any) -> bool:
+    """False if a Gallery would find nothing in the value, which spares the copying: most observations hold no media."""
+    kind = type(value)
+    if kind is str:
+        return len(value) >= MIN_TEXT and value.startswith(_BEGINNINGS)
+    if kind is dict:
+        for key, item in value.items():
+            kind = type(item)
+            if kind not in _SCALARS and (may_hold_media(item) or (kind is list and _shape_of(value, key) is not None)):
+                return True
+    elif kind is list and value and not _is_row(value):
+        for item in value:
+            kind = type(item)
+            if kind not in _SCALARS and (kind is list or may_hold_media(item)):
+                return True
+    return False
 
 
 class Gallery:
     """The pictures and sounds of one result, in the order in which they were found; equal ones are kept once.
 
     `first` is the index that the first block will have in `content`; whoever builds `content` puts `blocks` there. `present`
-    are the blocks at the beginning of `content`: a picture that is among them is pointed to there. `has_taken`: whether
-    anything was replaced yet.
+    are the blocks at the beginning of `content`: a picture that is among them is pointed to there.
     """
 
     def __init__(self, first: int = 1, present: Sequence[JsonObject] = ()) -> None:
@@ -45,7 +51,6 @@ class Gallery:
         self._first = first
         self._index = {block["data"]: at for at, block in enumerate(present) if "data" in block}
         self._letters = 0
-        self.has_taken = False
 
     def take(self, value: Any) -> Any:
         """A copy of `value` in which every picture and sound is `{"$content": index}`; `value` itself is not changed.
@@ -65,7 +70,7 @@ class Gallery:
 
     def _take_field(self, owner: JsonObject, key: str, item: Any) -> Any:
         if type(item) is list:
-            shape = owner.get(f"{key}_shape", owner.get("shape"))
+            shape = _shape_of(owner, key)
             block = None if shape is None else declared_picture(item, shape)
             if block is not None:
                 return self._place(block, item)
@@ -89,8 +94,12 @@ class Gallery:
             self._index[data] = self._first + len(self.blocks)
             self._letters += len(data)
             self.blocks.append(block)
-        self.has_taken = True
         return {MARKER: self._index[data]}
+
+
+def _shape_of(owner: JsonObject, key: str) -> Any:
+    """What the owner of an array says of its shape, None if nothing."""
+    return owner.get(f"{key}_shape", owner.get("shape"))
 
 
 def _is_row(value: Any) -> bool:

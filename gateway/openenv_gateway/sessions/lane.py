@@ -56,6 +56,7 @@ class Lane:
         self._waiting = 0
         self._latest: Observation | None = None
         self._telling: list[Late] = []
+        self._answer: Observation | None = None
         self._untold: list[Late] = []
         self._lost_because = ""
         self._loss_told = False
@@ -137,12 +138,13 @@ class Lane:
             self._waiting -= 1
             raise
         self.last_used = time.monotonic()
-        self._telling = []
+        self._telling, self._answer = [], None
 
     def _end_turn(self, is_gone: bool = False) -> None:
         """`is_gone`: the caller did not get what it was to be told, so the next one is."""
         if is_gone:
-            self._untold = [*self._telling, *self._untold]
+            answer = [] if self._answer is None else [Late(*self._wire.sent, self._answer)]
+            self._untold = [*self._telling, *answer, *self._untold]
         self._turn.release()
         self._waiting -= 1
         self.last_used = time.monotonic()
@@ -246,7 +248,7 @@ class Lane:
         if late is not None:
             self._telling.append(late)
         if kind != "state" and isinstance(reply, Observation):
-            self._telling.append(Late(*self._wire.sent, reply))
+            self._answer = reply
         return Outcome(reply, self.episode, self.step_count, late, notice, opened)
 
     # --- the environment --------------------------------------------------------------------------------------------
