@@ -147,9 +147,23 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         """The environment's tools (list of Tool); remembered, unless `use_cache` is False. A failure is raised."""
         return self._dispatch(lambda: self._list_tools_async(use_cache))
 
-    def call_tool(self, name: str, /, **kwargs: Any) -> Any:
-        """What the tool returns for these arguments. Raises ToolFailed (a RuntimeError)."""
-        return self._dispatch(lambda: self._call_tool_async(name, kwargs))
+    def call_tool(self, name: str = "", /, **kwargs: Any) -> Any:
+        """What the tool `name` returns for these arguments. Raises ToolFailed (a RuntimeError).
+
+        The name may be a keyword too, as with OpenEnv's client; a tool that has an argument `name` needs it first.
+        """
+        if not name and "name" not in kwargs:
+            raise TypeError("call_tool needs the name of a tool")
+        tool = name or kwargs.pop("name")
+        return self._dispatch(lambda: self._call_tool_async(tool, kwargs))
+
+    def get_tool(self, name: str) -> Any:
+        """The Tool of that name, None if there is none."""
+        return self._dispatch(lambda: self._get_tool_async(name))
+
+    def has_tool(self, name: str) -> Any:
+        """Whether there is a tool of that name."""
+        return self._dispatch(lambda: self._has_tool_async(name))
 
     def new_session(self) -> Any:
         """Another session with the same server: a connected client of the same class, closed with this one at the latest."""
@@ -234,6 +248,12 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         if self._tools_cache is None or not use_cache:
             self._tools_cache = await self._on_wire(lambda wire: wire.list_tools(self._message_timeout), acts=False)
         return list(self._tools_cache)
+
+    async def _get_tool_async(self, name: str) -> Tool | None:
+        return next((tool for tool in await self._list_tools_async() if tool.name == name), None)
+
+    async def _has_tool_async(self, name: str) -> bool:
+        return await self._get_tool_async(name) is not None
 
     async def _call_tool_async(self, name: str, arguments: Mapping[str, Any]) -> Any:
         return await self._on_wire(lambda wire: wire.call_tool(name, arguments, self._message_timeout))

@@ -78,9 +78,18 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
         tools: list[Tool] = self._call(self._async.list_tools if use_cache else lambda: self._async.list_tools(use_cache=False))
         return tools
 
-    def call_tool(self, name: str, /, **kwargs: Any) -> Any:
+    def call_tool(self, *name: str, **kwargs: Any) -> Any:
         """As EnvClient.call_tool."""
-        return self._call(lambda: self._async.call_tool(name, **kwargs))
+        return self._call(lambda: self._async.call_tool(*name, **kwargs))
+
+    def get_tool(self, name: str) -> Tool | None:
+        """As EnvClient.get_tool."""
+        tool: Tool | None = self._call(lambda: self._async.get_tool(name))
+        return tool
+
+    def has_tool(self, name: str) -> bool:
+        """As EnvClient.has_tool."""
+        return bool(self._call(lambda: self._async.has_tool(name)))
 
     def new_session(self) -> SyncEnvClient[ActT, ObsT, StateT]:
         """As EnvClient.new_session; the new client has a loop of its own and is closed with this one at the latest."""

@@ -53,14 +53,6 @@ class MCPToolClient(EnvClient[Any, ToolObservation, ToolState]):
     dictionaries and OpenEnv's own action objects.
     """
 
-    async def get_tool(self, name: str) -> Tool | None:
-        """The tool of that name, None if there is none."""
-        return next((tool for tool in await self._list_tools_async() if tool.name == name), None)
-
-    async def has_tool(self, name: str) -> bool:
-        """Whether there is a tool of that name."""
-        return await self.get_tool(name) is not None
-
     def _step_payload(self, action: Any) -> dict[str, Any]:
         if isinstance(action, ListToolsAction) or getattr(action, "type", None) == LIST_TOOLS["type"]:
             return dict(LIST_TOOLS)

@@ -17,6 +17,8 @@ from testkit.cache import NetworkAbsent as NetworkAbsent
 OPENENV_0_10: Final = "openenv-0.10.0"
 OPENENV_CORE_0_3: Final = "openenv-core-0.3.0"
 OPENENV_CORE_0_2: Final = "openenv-core-0.2.3"
+OPENENV_CORE_0_2_0: Final = "openenv-core-0.2.0"
+OPENENV_CORE_0_1: Final = "openenv-core-0.1.1"
 MCP_1: Final = "mcp-1.30.0"
 HOST_CONVERTERS: Final = "host-converters"
 FASTMCP: Final = "fastmcp-4.2.3"
@@ -28,6 +30,8 @@ RECIPES: Final[Mapping[str, tuple[str, ...]]] = {
     OPENENV_0_10: ("openenv==0.10.0",),
     OPENENV_CORE_0_3: ("openenv-core==0.3.0",),
     OPENENV_CORE_0_2: ("openenv-core==0.2.3",),
+    OPENENV_CORE_0_2_0: ("openenv-core==0.2.0",),
+    OPENENV_CORE_0_1: ("openenv-core==0.1.1",),
     MCP_1: ("mcp==1.30.0",),
     FASTMCP: ("fastmcp==4.2.3",),
     LANGCHAIN: ("langchain-mcp-adapters==0.3.2",),
