@@ -58,6 +58,10 @@ def test_call_shows_the_content_and_saves_pictures(tmp_path: Path) -> None:
         (["config", "cursor", "demo", "--token-env", "TOKEN"], 2, "goes with the URL of a gateway"),
         (["config", "cursor", "http://127.0.0.1:8700/mcp", "--token-env", "$TOKEN"], 2, "environment variable"),
         (["tools", "http://127.0.0.1:9/mcp", "--token-env", "NOT_SET"], 2, "NOT_SET"),
+        (["config", "cursor", "demo", "--name", "a b"], 2, "a b"),
+        (["tools", "demo", "--token-env", "TOKEN"], 2, "a SPEC wants no token"),
+        (["call", "demo", "step", "--token-env", "TOKEN"], 2, "a SPEC wants no token"),
+        (["tools", "http://127.0.0.1:9/mcp", "--exposure", "agent"], 2, "is for who serves it to say"),
         (["validate", "/nonexistent.toml"], 1, "/nonexistent.toml"),
         (["nonsense"], 2, "nonsense"),
     ],
@@ -69,6 +73,52 @@ def test_bad_input_is_told(arguments: list[str], code: int, words: str) -> None:
     assert words in done.stderr + done.stdout
     assert "Traceback" not in done.stderr
     assert wait_until_gone(mark, 5) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["serve", "bogus", "--json"], (2, "CONFIG_ERROR", 'unknown source "bogus"')),
+        (["serve", "http://127.0.0.1:9", "--json"], (1, "SERVER_UNREACHABLE", "Cannot reach")),
+        (["serve", "demo", "--port", "x", "--json"], (2, "USAGE", "--port")),
+        (["tools", "http://127.0.0.1:9", "--json"], (1, "SERVER_UNREACHABLE", "Cannot reach")),
+    ],
+)
+def test_who_asks_for_json_gets_errors_as_json_too(arguments: list[str], expected: tuple[int, str, str]) -> None:
+    done = run(*arguments)
+    error = json.loads(done.stderr)
+    assert (done.returncode, error["event"], error["code"]) == (expected[0], "error", expected[1])
+    assert expected[2] in error["message"] and error["next_step"]
+
+
+def test_the_base_url_of_a_gateway_is_not_taken_for_an_environment_server() -> None:
+    with serving("demo", "other=demo", mark=new_mark()) as (_, url):
+        base = url.removesuffix("/envs/demo/mcp")
+        for arguments in (["tools", base], ["call", f"a={base}", "step"], ["config", "cursor", f"{base}/?step_timeout_s=5"]):
+            done = run(*arguments)
+            assert done.returncode == 2
+            assert f"{base}/envs/demo/mcp, {base}/envs/other/mcp" in done.stderr
+
+
+def test_a_wrong_token_is_told_apart_from_a_missing_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WRONG", "w" * 32)
+    tokens = tmp_path / "tokens"
+    tokens.touch(0o600)
+    tokens.write_text(f"agent blue {'b' * 32}\n")
+    with serving("demo", "--token-file", str(tokens), mark=new_mark()) as (_, url):
+        assert "holds your token with --token-env" in run("tools", url).stderr
+        wrong = run("tools", url, "--token-env", "WRONG").stderr
+    assert "unknown or was withdrawn" in wrong and "Check the variable" in wrong
+    assert "w" * 32 not in wrong
+
+
+def test_validate_says_which_valid_sources_cannot_be_served_yet(tmp_path: Path) -> None:
+    file = tmp_path / "gateway.toml"
+    file.write_text('[environments.cluster]\nsource = "py:package.module:Provider"\n[environments.game]\nsource = "demo"\n')
+    done = run("validate", str(file))
+    assert done.returncode == 1
+    assert "is valid. Environments: cluster, game" in done.stdout
+    assert 'environment "cluster": this version cannot launch py:' in done.stderr
 
 
 def test_config_prints_a_block_whose_command_works_from_any_folder() -> None:

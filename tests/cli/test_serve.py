@@ -87,7 +87,7 @@ def tokens(tmp_path: Path) -> Path:
 def test_beyond_loopback_a_token_file_is_enough_and_the_token_is_asked_for(tokens: Path) -> None:
     mark = new_mark()
     with serving("demo", "--host", "0.0.0.0", "--token-file", str(tokens), mark=mark) as (process, url):
-        url = url.replace("0.0.0.0", "127.0.0.1")
+        assert url.startswith("http://127.0.0.1:"), "nobody can connect to 0.0.0.0"
         assert get(url.replace("/envs/demo/mcp", "/health")) == (200, {"status": "healthy"})
         with pytest.raises(OSError, match="401"):
             post(url, "tools/list", {})
@@ -191,6 +191,7 @@ def test_a_signal_while_a_server_is_launched_ends_the_launch() -> None:
         (["http://127.0.0.1:9"], 1, "Cannot reach the environment server at http://127.0.0.1:9"),
         (["cmd:false {port}"], 1, "false"),
         (["cmd:/no/such/program {port}"], 1, "/no/such/program"),
+        (["cmd:sleep 60?launch_timeout_s=0.3"], 1, "The command has no {port} in it"),
     ],
 )
 def test_bad_input_is_told_and_starts_nothing(arguments: list[str], code: int, words: str) -> None:

@@ -33,6 +33,11 @@ def test_an_empty_file_is_all_defaults(tmp_path: Path) -> None:
     assert load_config(written(tmp_path, "")) == GatewaySettings(environments=())
 
 
+def test_a_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, "\ufeffport = 1\nhost = 2\n")
+    assert file_faults(path) == ["gateway.toml:2: host: expected a text, got 2"]
+
+
 def test_a_whole_file_becomes_settings(tmp_path: Path) -> None:
     path = written(tmp_path, """
 host = "0.0.0.0"

@@ -22,6 +22,7 @@ from testkit.leftovers import new_mark, wait_until_gone
 from openenv_gateway.cli.main import COMMANDS
 from openenv_gateway.config.file import load_config
 from openenv_gateway.config.spec import parse_spec
+from openenv_gateway_schemas import load
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -85,19 +86,25 @@ def test_every_command_option_and_route_in_the_readme_exists() -> None:
         assert option in help_text or option in run("call", "--help").stdout, option
 
 
-def test_the_configuration_in_the_readme_is_valid_and_its_options_have_these_defaults(tmp_path: Path) -> None:
+def test_the_configuration_in_the_readme_is_valid(tmp_path: Path) -> None:
     text = block("### Options", "toml")
     file = tmp_path / "gateway.toml"
     file.write_text(text)
-    settings = load_config(file)
-    assert [environment.name for environment in settings.environments] == list(tomllib.loads(text)["environments"])
-    for options, defaults in re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \| ([^|]+) \|", README, re.MULTILINE):
+    assert [environment.name for environment in load_config(file).environments] == list(tomllib.loads(text)["environments"])
+
+
+def test_every_option_stands_in_the_tables_of_the_readme_with_its_default() -> None:
+    schema = load("config")
+    parts = {**schema["properties"], **schema["$defs"]["environment"]["properties"]}
+    told = set()
+    for options, defaults in re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \| ([^|]*)\|", README, re.MULTILINE):
         names = re.findall(r"`([a-z_]+)`", options)
-        values = [value.strip(" `") for value in defaults.split(",")]
-        assert len(values) == len(names), options
+        values = [value.strip(" `") for value in defaults.split(",")] if defaults.strip() else [""] * len(names)
         for name, value in zip(names, values, strict=True):
-            if value != "learnt":
-                assert parse_spec(f"demo?{name}={value}") == parse_spec("demo"), name
+            default = parts[name].get("default")
+            assert value == ("learnt" if name == "sessions_per_server" else str(default or "")), name
+        told |= set(names)
+    assert parts.keys() - {"source", "environments"} == told
 
 
 def test_the_host_blocks_in_the_readme_are_what_the_command_prints(tmp_path: Path) -> None:

@@ -43,11 +43,20 @@ class CommandProvider(LaunchedServer):
             raise ProviderError(f"Cannot run {run.what!r} in {self.cwd}: there is no such folder")
         return Plan(command_line(self.command, run.port), env, self.cwd)
 
+    def _hint(self, run: Run) -> str:
+        if any("{port}" in word for word in command_words(self.command)):
+            return ""
+        return f". The command has no {{port}} in it: unless it reads the variable PORT, it does not know of port {run.port}"
+
     def _names(self) -> tuple[str, str]:
         return (self.command if isinstance(self.command, str) else " ".join(self.command)), "its process"
 
 
 def command_line(command: str | Sequence[str], port: int) -> list[str]:
     """What is executed. Only `{port}` is replaced: other braces belong to the command."""
-    words = ["/bin/sh", "-c", command] if isinstance(command, str) else command
-    return [word.replace("{port}", str(port)) for word in words]
+    return [word.replace("{port}", str(port)) for word in command_words(command)]
+
+
+def command_words(command: str | Sequence[str]) -> Sequence[str]:
+    """The words of a command as they were given: a string is for a shell."""
+    return ["/bin/sh", "-c", command] if isinstance(command, str) else command

@@ -71,7 +71,7 @@ class LaunchedServer(ABC):
             wait_until_healthy(reachable_url(self.host, run.port), seconds, run.pause)
         except TimeoutError as exc:
             run.end()
-            raise LaunchTimeout(run.what, str(exc), run.last_lines()) from exc
+            raise LaunchTimeout(run.what, f"{exc}{self._hint(run)}", run.last_lines()) from exc
         except BaseException:
             run.end()
             raise
@@ -112,6 +112,10 @@ class LaunchedServer(ABC):
     def _names(self) -> tuple[str, str]:
         """What errors call the server, and its process."""
 
+    def _hint(self, run: Run) -> str:
+        """What may be the matter with a server that runs but does not answer, for the error; nothing is known by default."""
+        return ""
+
     def _new_run(self, port: int) -> Run:
         with self._lock:
             if self._run is not None:
@@ -133,6 +137,11 @@ def server_environment(
 ) -> dict[str, str]:
     """The server's variables: the later overrides the earlier, except that PORT is always the port of the base URL."""
     return {**_UNLESS_SET, **ours, **provider, **call, "PORT": str(port)}
+
+
+def is_every_interface(host: str) -> bool:
+    """Whether `host` is no address of its own but stands for all of them."""
+    return host in _EVERY_INTERFACE
 
 
 def reachable_url(host: str, port: int) -> str:

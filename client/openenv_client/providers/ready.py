@@ -28,7 +28,7 @@ def wait_until_healthy(
     Raises `TimeoutError` after `timeout_s` seconds, saying what `/health` last did.
     """
     deadline = time.monotonic() + timeout_s
-    open_url = _opener(base_url)
+    open_url = opener(base_url)
     while True:
         remaining = deadline - time.monotonic()
         answered, found = _ask(open_url, base_url, headers or {}, min(max(remaining, 0.01), _ONE_REQUEST_S))
@@ -51,19 +51,20 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _opener(base_url: str) -> urllib.request.OpenerDirector:
+def opener(base_url: str) -> urllib.request.OpenerDirector:
+    """What opens URLs of this server: without the environment's proxies if it is on this machine."""
     if is_loopback(urlsplit(base_url).hostname or ""):
         return urllib.request.build_opener(urllib.request.ProxyHandler({}))
     return urllib.request.build_opener()
 
 
 def _ask(
-    opener: urllib.request.OpenerDirector, base_url: str, headers: Mapping[str, str], timeout_s: float
+    director: urllib.request.OpenerDirector, base_url: str, headers: Mapping[str, str], timeout_s: float
 ) -> tuple[bool, str]:
     """Whether there was an answer, and which, or why not."""
     request = urllib.request.Request(f"{base_url}/health", headers=dict(headers))
     try:
-        with opener.open(request, timeout=timeout_s) as response:
+        with director.open(request, timeout=timeout_s) as response:
             return True, f"HTTP {response.status}"
     except urllib.error.HTTPError as exc:
         with exc:

@@ -19,6 +19,7 @@ from .process import STOP_GRACE_S
 from .run import Plan, Run
 
 DEFAULT_APP = "server.app:app"
+_NO_PROJECT = "there is no pyproject.toml in the folder (nor above it), so uv has no project to run"
 _NO_UV = "`uv` executable not found. Install uv from https://docs.astral.sh and ensure it is on PATH."
 
 
@@ -57,6 +58,8 @@ class UVProvider(LaunchedServer):
         folder = self._clone(run, env) if self._git else Path(self.project_path)
         if not folder.is_dir():
             raise ProviderError(f"Cannot launch {run.what}: there is no folder {folder}")
+        if not has_project(folder):
+            raise ProviderError(f"Cannot launch {run.what}: {_NO_PROJECT}")
         app = self.app or declared_app(folder) or DEFAULT_APP
         command = [self._uv, "run", "--isolated", "--project", str(folder), "--", "uvicorn", app]
         command += ["--host", self.host, "--port", str(run.port), "--workers", str(options.get("workers", 1))]
@@ -101,6 +104,11 @@ def declared_app(folder: Path) -> str | None:
         return None
     found = re.search(r"""^app[ \t]*:[ \t]+(["']?)([\w.]+:[\w.]+)\1[ \t]*(?:\#.*)?$""", text, re.MULTILINE)
     return found[2] if found else None
+
+
+def has_project(folder: Path) -> bool:
+    """Whether uv finds a project for this folder: it looks for a pyproject.toml in it and in every folder above."""
+    return any((place / "pyproject.toml").is_file() for place in (folder.absolute(), *folder.absolute().parents))
 
 
 def import_folder(folder: Path, app: str) -> Path:

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from openenv_gateway.cli.options import make_settings, token_option
+from openenv_gateway.cli.targets import is_mcp_url, refuse_gateway
 from openenv_gateway.config.file import load_config
-from openenv_gateway.config.spec import portable_spec
+from openenv_gateway.config.spec import portable_spec, unsupported
 from openenv_gateway.errors import ConfigError
 from openenv_gateway.hosts.blocks import HOSTS, PLACES, Host, Opening, block
 from openenv_gateway.transports.token_file import read_tokens
@@ -25,11 +26,12 @@ def config(host: Host, target: str, name: str | None, token_env: str | None) -> 
 
     With a URL (of a gateway that runs, ending in /mcp) the host connects to it; with a SPEC it launches the gateway itself.
     """
-    if target.startswith(("http://", "https://")) and target.partition("?")[0].rstrip("/").endswith("/mcp"):
+    if is_mcp_url(target):
         _print(host, block(host, name or _name_in(target), url=target, token_variable=token_env))
         return
     if token_env is not None:
         raise click.UsageError("--token-env goes with the URL of a gateway: one that the host launches itself wants no token.")
+    refuse_gateway(target)
     (environment,) = make_settings([target]).environments
     command = [_executable(), "stdio", portable_spec(target)]  # hosts start it in a folder of their own
     opening: Opening = "observe" if environment.mapping.exposure == "agent" else "reset"
@@ -64,3 +66,6 @@ def validate(file: Path) -> None:
         sys.exit(1)
     names = ", ".join(environment.name for environment in settings.environments) or "none"
     click.echo(f"{file} is valid. Environments: {names}")
+    if later := [reason for environment in settings.environments if (reason := unsupported(environment)) is not None]:
+        click.echo("\n".join(["serve refuses it all the same:", *later]), err=True)
+        sys.exit(1)

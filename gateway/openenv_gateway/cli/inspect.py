@@ -16,6 +16,7 @@ import click
 from openenv_client.frames import JsonObject
 from openenv_gateway.cli.options import configure_logging, exposure_option, make_settings, token_in, token_option
 from openenv_gateway.cli.progress import starting
+from openenv_gateway.cli.targets import is_mcp_url, refuse_gateway
 from openenv_gateway.errors import UnknownTool
 from openenv_gateway.mapping.options import Exposure
 from openenv_gateway.mcp.caller import Caller
@@ -33,11 +34,6 @@ SUFFIXES = {
 }
 
 
-def is_mcp_url(target: str) -> bool:
-    """Whether TARGET is an MCP endpoint (a gateway's, say) rather than a SPEC: an HTTP URL whose path ends in /mcp."""
-    return target.startswith(("http://", "https://")) and target.partition("?")[0].rstrip("/").endswith("/mcp")
-
-
 @click.command()
 @click.argument("target", metavar="SPEC|URL")
 @click.option("--json", "as_json", is_flag=True, help="The tools as JSON, with their whole schemas.")
@@ -47,6 +43,7 @@ def is_mcp_url(target: str) -> bool:
 def tools(debug: bool, target: str, as_json: bool, exposure: Exposure | None, token_env: str | None) -> None:
     """Show the tools that an agent sees. URL is an MCP endpoint, ending in /mcp."""
     configure_logging(debug=debug)
+    _check_target(target, exposure, token_env)
     work = _remote_tools(target, token_in(token_env)) if is_mcp_url(target) else _local_tools(target, exposure)
     listed = asyncio.run(work)
     if as_json:
@@ -86,6 +83,7 @@ def call(
     URL is an MCP endpoint, ending in /mcp; with ?session=NAME several calls play one episode of a gateway.
     """
     configure_logging(debug=debug)
+    _check_target(target, exposure, token_env)
     values = _arguments(arguments)
     if output is not None:
         _prepare(output)
@@ -96,6 +94,17 @@ def call(
     _show(result, output)
     if result.get("isError"):
         sys.exit(1)
+
+
+def _check_target(target: str, exposure: Exposure | None, token_env: str | None) -> None:
+    """Raises UsageError for an option that means nothing for this target, and for the base URL of a gateway."""
+    if is_mcp_url(target):
+        if exposure is not None:
+            raise click.UsageError("--exposure goes with a SPEC: what is served at a URL is for who serves it to say.")
+        return
+    if token_env is not None:
+        raise click.UsageError("--token-env goes with the URL of a gateway, which ends in /mcp; a SPEC wants no token.")
+    refuse_gateway(target)
 
 
 def _arguments(text: str) -> JsonObject:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import traceback
 from collections.abc import Sequence
@@ -58,32 +59,45 @@ def cli(context: click.Context, debug: bool) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Entry point. Exit codes: 0 fine, 1 failure, 2 usage (also a SPEC or option that makes no sense)."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    as_json, debug = "--json" in arguments, "--debug" in arguments
     try:
         code = cli.main(args=arguments, prog_name="openenv-gateway", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
-        error.show()
+        if as_json:
+            report_json("USAGE", error.format_message(), "openenv-gateway --help")
+        else:
+            error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except (OpenEnvError, GatewayError) as error:
-        report(error, debug="--debug" in arguments)
+        report(error, debug=debug, as_json=as_json)
         sys.exit(2 if isinstance(error, ConfigError) else 1)
     except BaseExceptionGroup as group:
         first = _first(group)
         if not isinstance(first, (OpenEnvError, GatewayError)):
             raise
-        report(first, debug="--debug" in arguments)
+        report(first, debug=debug, as_json=as_json)
         sys.exit(1)
 
 
-def report(error: OpenEnvError | GatewayError, *, debug: bool = False) -> None:
+def report(error: OpenEnvError | GatewayError, *, debug: bool = False, as_json: bool = False) -> None:
     """What happened and why, then what to do next, on stderr."""
     if debug:
         traceback.print_exception(error)
-    notes = getattr(error, "__notes__", ())
-    click.echo(" ".join([f"Error: {error}", *notes]), err=True)
+    message = " ".join([str(error), *getattr(error, "__notes__", ())])
+    if as_json:
+        report_json(error.code, message, error.next_step)
+        return
+    click.echo(f"Error: {message}", err=True)
     click.echo(f"Next:  {error.next_step}", err=True)
+
+
+def report_json(code: str, message: str, next_step: str) -> None:
+    """The same as one JSON line, for commands that are asked for JSON."""
+    line = {"event": "error", "code": code, "message": message, "next_step": next_step}
+    click.echo(json.dumps(line, ensure_ascii=False), err=True)
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:

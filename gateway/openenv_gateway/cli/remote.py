@@ -58,11 +58,16 @@ async def _connected(url: str, token: str | None) -> AsyncIterator[Client]:
         first = _first(group)
         raise ServerUnreachable(url, str(first) or type(first).__name__) from group
     except* MCPError as group:
-        raise EndpointError(f"{url} answered: {_first(group)}", next_step=_next_step(str(_first(group)))) from group
+        next_step = _next_step(str(_first(group)), token is not None)
+        raise EndpointError(f"{url} answered: {_first(group)}", next_step=next_step) from group
 
 
-def _next_step(answer: str) -> str | None:
-    return "Name the environment variable that holds your token with --token-env." if "token" in answer else None
+def _next_step(answer: str, had_token: bool) -> str | None:
+    if "token" not in answer:
+        return None
+    if had_token:
+        return "Check the variable named by --token-env: its token is not (or no longer) in the gateway's token file."
+    return "Name the environment variable that holds your token with --token-env."
 
 
 def _first(error: BaseException) -> BaseException:

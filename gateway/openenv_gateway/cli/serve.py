@@ -17,6 +17,7 @@ import click
 import uvicorn
 
 from openenv_client.dialing import keep_alive
+from openenv_client.providers.launched import is_every_interface, reachable_url
 from openenv_gateway.cli.options import config_option, configure_logging, exposure_option, make_settings
 from openenv_gateway.cli.progress import starting
 from openenv_gateway.errors import GatewayError
@@ -202,8 +203,7 @@ def _spare_garbage_collector() -> None:
 
 
 def _banner(gateway: Gateway, port: int, as_json: bool) -> None:
-    host = gateway.settings.host
-    base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    base = reachable_url(gateway.settings.host, port)
     shown = list(gateway.endpoints.values())[:6]
     if as_json:
         for endpoint in gateway.endpoints.values():
@@ -222,4 +222,7 @@ def _banner(gateway: Gateway, port: int, as_json: bool) -> None:
     token_variable = None if gateway.settings.token_file is None else TOKEN_VARIABLE
     option = f" --token-env {token_variable}" if token_variable else ""
     click.echo(f"Paste:  {block('claude-code', first[:64], url=url, token_variable=token_variable)}", err=True)
+    if is_every_interface(gateway.settings.host):
+        others = "with an address of this machine in the URL; a name must be in allowed_hosts"
+        click.echo(f"Other machines reach it {others}.", err=True)
     click.echo(f"More:   openenv-gateway config HOST {url}{option}    Stop: Ctrl-C", err=True)

@@ -91,7 +91,7 @@ def from_specs(
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")  # editors on Windows begin a file with a mark
     except OSError as error:
         raise ConfigError(f"configuration {path}", [f"{path}: cannot be read: {error.strerror or error}"]) from error
     except UnicodeDecodeError as error:

@@ -16,6 +16,7 @@ from openenv_gateway.errors import Draining, GatewayError
 from openenv_gateway.mapping.replies import check_depth, plain_value
 from openenv_gateway.mapping.results import parse_frame
 from openenv_gateway.mapping.tools import Handles, ToolSet, build_tools, is_mcp_environment
+from openenv_gateway.sessions.reachable import Reachable
 from openenv_gateway.sessions.registry import LaneRegistry
 from openenv_gateway.settings import EnvironmentSettings
 
@@ -37,6 +38,7 @@ class Environment:
         self._looking: asyncio.Task[None] | None = None
         self._line = asyncio.Lock()
         self._in_line = 0
+        self._reachable = Reachable(settings.source.target) if settings.source.kind == "http" else None
 
     @property
     def name(self) -> str:
@@ -51,6 +53,11 @@ class Environment:
     def known_tools(self) -> ToolSet | None:
         """What `tools` would return at once; None where it has to ask, or callers wait in line."""
         return self._tools if not self._in_line else None
+
+    async def is_healthy(self) -> bool:
+        """Whether it can be played now: a server answered, and one that runs elsewhere still does. (One that is launched is
+        launched again when it has died.)"""
+        return self.ready and (self._reachable is None or await self._reachable())
 
     async def tools(self) -> ToolSet:
         """The environment's tools, read once from a running server (launched when there is none).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -22,6 +23,9 @@ from openenv_gateway.transports.streamable_http import StreamableHttp
 from openenv_gateway.transports.websocket import McpSocket
 from openenv_gateway.transports.withdrawal import Withdrawals
 from openenv_gateway_schemas import names, raw
+
+SHOWN, LONGEST = 20, 100
+"""Environments, and characters of a path, in the answer to a path that leads nowhere."""
 
 Page = Callable[[Request], Awaitable[Response]]
 
@@ -49,7 +53,8 @@ def build_app(gateway: Gateway) -> ASGIApp:
             routes.append(WebSocketRoute(f"{prefix}/ws", OperatorSocket(endpoint)))
             routes += http_routes(endpoint.environment, prefix, settings.max_body_bytes)
     guard = HostGuard.of(settings.allowed_hosts, settings.allowed_origins)
-    return Gate(Starlette(routes=routes), guard, access, withdrawals, places)
+    app = Starlette(routes=routes, exception_handlers={404: _nothing_there(gateway)})
+    return Gate(app, guard, access, withdrawals, places)
 
 
 def _json(value: Any, status: int = 200) -> Response:
@@ -62,12 +67,27 @@ async def _health(request: Request) -> Response:
 
 def _ready_page(gateway: Gateway) -> Page:
     async def ready(request: Request) -> Response:
-        environments = {name: endpoint.environment.ready for name, endpoint in gateway.endpoints.items()}
+        healthy = await asyncio.gather(*(endpoint.environment.is_healthy() for endpoint in gateway.endpoints.values()))
+        environments = dict(zip(gateway.endpoints, healthy, strict=True))
         is_ready = all(environments.values()) and not gateway.draining
         page = {"ready": is_ready, "draining": gateway.draining, "environments": environments}
         return _json(page, 200 if is_ready else 503)
 
     return ready
+
+
+def _nothing_there(gateway: Gateway) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """What is said of a path that leads nowhere: which ones lead somewhere."""
+    served = [f"/envs/{name}/mcp" for name in list(gateway.endpoints)[:SHOWN]]
+
+    async def nothing_there(request: Request, error: Exception) -> Response:
+        more = f" and {len(gateway.endpoints) - SHOWN} more" if len(gateway.endpoints) > SHOWN else ""
+        path = request.url.path
+        shown = path if len(path) <= LONGEST else path[:LONGEST] + "…"
+        said = f"There is nothing at {shown}. MCP is at {', '.join(served)}{more}; /ready says how the environments are."
+        return _json({"error": said}, 404)
+
+    return nothing_there
 
 
 async def _schema(request: Request) -> Response:

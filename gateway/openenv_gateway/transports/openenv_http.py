@@ -53,9 +53,10 @@ class _About:
         self._environment = environment
 
     async def health(self, request: Request) -> Response:
-        if self._environment.ready:
+        if await self._environment.is_healthy():
             return _json({"status": "healthy"})
-        return _json({"status": "unhealthy", "detail": "No server of this environment has answered yet"}, 503)
+        detail = "Its server does not answer" if self._environment.ready else "No server of this environment has answered yet"
+        return _json({"status": "unhealthy", "detail": detail}, 503)
 
     async def schema(self, request: Request) -> Response:
         await self._environment.tools()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openenv_client.errors import LaunchFailed, ProviderError
+from openenv_client.errors import LaunchFailed, LaunchTimeout, ProviderError
 from openenv_client.providers.command import CommandProvider, command_line
 
 
@@ -50,6 +50,18 @@ def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path: Path)
     with pytest.raises(ProviderError, match="gone: there is no such folder"):
         provider.start()
     assert provider.poll() == 0
+
+
+@pytest.mark.parametrize("command", ["sleep 60", ["sleep", "60"]])
+def test_a_command_that_never_answers_and_was_told_no_port_is_suspected_of_not_knowing_it(command: str | Sequence[str]) -> None:
+    with CommandProvider(command) as provider, pytest.raises(LaunchTimeout, match=r"The command has no \{port\} in it"):
+        provider.wait_for_ready(0.1)
+
+
+def test_a_command_that_was_told_its_port_is_not(tmp_path: Path) -> None:
+    with CommandProvider("sleep 60 # {port}") as provider, pytest.raises(LaunchTimeout) as caught:
+        provider.wait_for_ready(0.1)
+    assert "{port}" not in str(caught.value).partition("within")[2]
 
 
 @pytest.mark.parametrize("command", ["", "  ", []])

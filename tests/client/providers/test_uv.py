@@ -11,7 +11,7 @@ import pytest
 from testkit import venvs
 
 from openenv_client.errors import LaunchFailed, ProviderError
-from openenv_client.providers.uv import UVProvider, declared_app, find_uv, import_folder
+from openenv_client.providers.uv import UVProvider, declared_app, find_uv, has_project, import_folder
 
 
 def executable(path: Path, script: str) -> str:
@@ -51,6 +51,14 @@ def test_both_launch_forms_run_where_their_app_can_be_imported(tmp_path: Path) -
     assert import_folder(folder, "chess_env.server.app:app") == tmp_path
 
 
+def test_a_project_is_found_in_the_folder_or_above_it_as_uv_finds_it(tmp_path: Path) -> None:
+    folder = tmp_path / "envs" / "chess_env"
+    folder.mkdir(parents=True)
+    assert not has_project(folder)
+    (tmp_path / "pyproject.toml").touch()
+    assert has_project(folder) and has_project(tmp_path)
+
+
 def test_a_package_named_as_its_project_folder_is_imported_from_inside(tmp_path: Path) -> None:
     folder = tmp_path / "chess_env"
     (folder / "chess_env").mkdir(parents=True)
@@ -85,6 +93,12 @@ class TestSources:
     def test_a_folder_that_is_not_there(self, tmp_path: Path) -> None:
         provider = UVProvider(project_path=str(tmp_path / "gone"))
         with pytest.raises(ProviderError, match="there is no folder .*gone"):
+            provider.start()
+
+    def test_a_folder_without_a_project(self, tmp_path: Path) -> None:
+        (tmp_path / "openenv.yaml").write_text("app: server.app:app\n", "utf-8")
+        provider = UVProvider(project_path=str(tmp_path))
+        with pytest.raises(ProviderError, match=r"there is no pyproject\.toml in the folder \(nor above it\)"):
             provider.start()
 
     def test_a_repository_that_is_not_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
