@@ -1,0 +1,85 @@
+"""What users write, in one file that runs on every Python that the client supports: `snippets.py URL [NAME ...]`.
+
+The server at URL counts (see testkit.script.Counting). Prints what each snippet saw, as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from openenv_client import CallToolAction, EnvClient, GenericEnvClient, HTTPEnvClient, MCPToolClient, StepResult
+from openenv_client.errors import EpisodeLost
+
+
+def rollout(url: str) -> list[Any]:
+    """A trainer's rollout loop: sync, several sessions of one client, many short episodes."""
+    with GenericEnvClient(base_url=url).sync() as env:
+        sessions = [env, *(env.new_session() for _ in range(3))]
+        returns = []
+        for episode in range(3):
+            for number, session in enumerate(sessions):
+                result = session.reset(seed=episode)
+                total = 0.0
+                while not result.done:
+                    result = session.step({"add": number + 2})
+                    total += result.reward
+                returns.append(total)
+        return returns
+
+
+async def agent(url: str) -> list[Any]:
+    """An async program: sessions side by side."""
+    async with GenericEnvClient(base_url=url) as env:
+        sessions = [await env.new_session() for _ in range(3)]
+        await asyncio.gather(*(session.reset() for session in sessions))
+        results = await asyncio.gather(*(session.step({"add": n}) for n, session in enumerate(sessions)))
+        return [result.observation["count"] for result in results]
+
+
+async def notebook(url: str) -> list[Any]:
+    """A cell in a running loop, without await: results resolve when they are looked at."""
+    env = GenericEnvClient(base_url=url)
+    seen: list[Any] = [env.reset().observation["count"], env.step({"add": 2}).reward, env.state()["count"]]
+    env.close()
+    return seen
+
+
+async def cell_with_await(url: str) -> list[Any]:
+    """A cell with await."""
+    env = GenericEnvClient(base_url=url)
+    seen = [(await env.reset()).observation["count"], (await env.step({"add": 2})).reward]
+    await env.close()
+    return seen
+
+
+async def timeout(url: str) -> list[Any]:
+    """What asyncio calls a timeout catches ours, also on Python 3.10."""
+    async with GenericEnvClient(base_url=url) as env:
+        await env.reset()
+        seen: list[Any] = []
+        try:
+            await env.step({"hold": True}, timeout_s=0.05)
+        except asyncio.TimeoutError as error:  # noqa: UP041  (another class before 3.11)
+            seen += [isinstance(error, TimeoutError), str(error)]
+        try:
+            await env.step({"add": 1})
+        except EpisodeLost as error:
+            seen.append(str(error))
+        return [*seen, (await env.reset()).observation["count"]]
+
+
+def names(url: str) -> list[Any]:
+    """All that is public can be had."""
+    return [each.__name__ for each in (CallToolAction, EnvClient, HTTPEnvClient, MCPToolClient, StepResult)]
+
+
+SNIPPETS: dict[str, Callable[[str], Any]] = {each.__name__: each for each in (rollout, agent, notebook, cell_with_await, timeout, names)}
+
+if __name__ == "__main__":
+    for name in sys.argv[2:] or SNIPPETS:
+        result = SNIPPETS[name](sys.argv[1])
+        print(json.dumps(asyncio.run(result) if asyncio.iscoroutine(result) else result), flush=True)
