@@ -37,7 +37,7 @@ class DirectExchange(Exchange):
     """One request whose body has come whole. `is_started`: some of the response was sent; `is_complete`: all of it."""
 
     def __init__(self, head: Head, caller: Principal, line: Line, lasting: LastingCalls) -> None:
-        super().__init__(head, caller, self._leaving, self._asgi, lasting)
+        super().__init__(head, caller, lasting)
         self._line = line
         self._left: asyncio.Future[None] | None = None
         self.is_gone = False
@@ -65,7 +65,7 @@ class DirectExchange(Exchange):
         self.is_started = self.is_complete = True
         self._line.write(self._head_of(status, fields) + body)
 
-    async def _leaving(self) -> Message:
+    async def receive(self) -> Message:
         """ASGI's receive, for a request whose body was taken: it tells of the client's leaving only."""
         if not (self.is_gone or self.is_complete):
             if self._left is None:
@@ -73,7 +73,7 @@ class DirectExchange(Exchange):
             await asyncio.shield(self._left)
         return {"type": "http.disconnect"}
 
-    async def _asgi(self, message: Message) -> None:
+    async def send(self, message: Message) -> None:
         """ASGI's send, for event streams: in chunks."""
         if message["type"] == "http.response.start":
             self.is_started = True

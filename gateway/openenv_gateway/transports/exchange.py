@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from starlette.types import Receive, Send
+from starlette.types import Message, Receive, Send
 
 from openenv_client.frames import JsonObject
 from openenv_gateway.mcp import jsonrpc
@@ -35,18 +35,24 @@ KEEP_ALIVE_S = 10.0
 
 
 class Exchange:
-    """Reads what the transport needs of a request, and sends its one response."""
+    """Reads what the transport needs of a request, and sends its one response. Subclasses say by which way."""
 
-    def __init__(self, head: Head, caller: Principal, receive: Receive, send: Send, lasting: LastingCalls) -> None:
+    def __init__(self, head: Head, caller: Principal, lasting: LastingCalls) -> None:
         self.head, self.caller = head, caller
         self.principal = caller.name
-        self.receive = receive
-        self._send = send
         self.lasting = lasting
         self._is_streaming = False
         self._request: InFlight | None = None
         self._on_leave: Callable[[], object] = _nothing
         self._tasks: tuple[asyncio.Task[None], ...] = ()
+
+    async def receive(self) -> Message:
+        """ASGI's receive."""
+        raise NotImplementedError
+
+    async def send(self, message: Message) -> None:
+        """ASGI's send."""
+        raise NotImplementedError
 
     # --- the request ------------------------------------------------------------------------------------------------
 
@@ -115,16 +121,16 @@ class Exchange:
         """Commit the response to an event stream."""
         self._is_streaming = True
         raw = [*_encoded((*headers, *EVENT_HEADERS)), (b"content-type", EVENT_STREAM.encode())]
-        await self._send({"type": "http.response.start", "status": 200, "headers": raw})
+        await self.send({"type": "http.response.start", "status": 200, "headers": raw})
 
     async def stream(self, data: bytes) -> None:
         """Send a piece of the event stream, which begins with the first."""
         if not self._is_streaming:
             await self.start_stream()
-        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        await self.send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end_stream(self) -> None:
-        await self._send({"type": "http.response.body", "body": b""})
+        await self.send({"type": "http.response.body", "body": b""})
 
     async def answer(self, identity: jsonrpc.RequestId, result: JsonObject, headers: Fields = ()) -> None:
         await self.message(200, jsonrpc.result_message(identity, result), headers)
@@ -135,7 +141,7 @@ class Exchange:
     async def message(self, status: int, body: bytes, headers: Fields = ()) -> None:
         """The last message of the response, in whichever form the response has by now."""
         if self._is_streaming:
-            await self._send({"type": "http.response.body", "body": event(body)})
+            await self.send({"type": "http.response.body", "body": event(body)})
         elif status == 200 and not self.head.accepted.json:
             await self.respond(200, event(body), EVENT_STREAM, (*headers, *EVENT_HEADERS))
         else:
@@ -154,8 +160,22 @@ class Exchange:
         raw = [(b"content-length", b"%d" % len(body)), *_encoded(headers)]
         if kind is not None:
             raw.append((b"content-type", kind.encode()))
-        await self._send({"type": "http.response.start", "status": status, "headers": raw})
-        await self._send({"type": "http.response.body", "body": body})
+        await self.send({"type": "http.response.start", "status": status, "headers": raw})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+class AsgiExchange(Exchange):
+    """A request that came through ASGI."""
+
+    def __init__(self, head: Head, caller: Principal, receive: Receive, send: Send, lasting: LastingCalls) -> None:
+        super().__init__(head, caller, lasting)
+        self._receive, self._send = receive, send
+
+    async def receive(self) -> Message:
+        return await self._receive()
+
+    async def send(self, message: Message) -> None:
+        await self._send(message)
 
 
 def _nothing() -> None:

@@ -23,7 +23,7 @@ from openenv_gateway.mcp.mirrored import check_mirrors
 from openenv_gateway.mcp.revisions import LATEST_HANDSHAKE, Revision
 from openenv_gateway.mcp.sessions import McpSession
 from openenv_gateway.transports.access import principal_in
-from openenv_gateway.transports.exchange import ATTEND_AFTER_S, Exchange
+from openenv_gateway.transports.exchange import ATTEND_AFTER_S, AsgiExchange, Exchange
 from openenv_gateway.transports.gateway import Endpoint
 from openenv_gateway.transports.guards import Refused, check_content_type, read_body
 from openenv_gateway.transports.headers import Head
@@ -62,7 +62,7 @@ class StreamableHttp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         head = Head(scope["method"], scope["headers"], scope.get("query_string", b""))
-        exchange = Exchange(head, principal_in(scope), receive, send, self.lasting)
+        exchange = AsgiExchange(head, principal_in(scope), receive, send, self.lasting)
         try:
             await self._handle(exchange)
         except Refused as refused:
@@ -197,7 +197,8 @@ class StreamableHttp:
                 raise
             await exchange.answer_error(200, message.id, RpcError(CANCELLED, "The request was cancelled"))
         else:
-            await exchange.flush(request)
+            if request.outbox:
+                await exchange.flush(request)
             await exchange.answer(message.id, result)
         finally:
             if session is not None:
