@@ -26,7 +26,7 @@ def rollout(url: str) -> list[Any]:
                 total = 0.0
                 while not result.done:
                     result = session.step({"add": number + 2})
-                    total += result.reward
+                    total += result.reward or 0.0
                 returns.append(total)
         return returns
 
@@ -77,7 +77,8 @@ def names(url: str) -> list[Any]:
     return [each.__name__ for each in (CallToolAction, EnvClient, HTTPEnvClient, MCPToolClient, StepResult)]
 
 
-SNIPPETS: dict[str, Callable[[str], Any]] = {each.__name__: each for each in (rollout, agent, notebook, cell_with_await, timeout, names)}
+ALL: list[Callable[[str], Any]] = [rollout, agent, notebook, cell_with_await, timeout, names]
+SNIPPETS = {each.__name__: each for each in ALL}
 
 if __name__ == "__main__":
     for name in sys.argv[2:] or SNIPPETS:
