@@ -52,6 +52,11 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
         ("http://h:1", "connection refused"),
         {},
     ),
+    environment.ConnectFailed: (
+        lambda: environment.ConnectFailed("http://h:1", environment.NotAnEnvironment("http://h:1", "no /health")),
+        ("Failed to connect to http://h:1", "no /health"),
+        {},
+    ),
     environment.NotAnEnvironment: (lambda: environment.NotAnEnvironment("http://h:1", "no /health"), ("no /health",), {}),
     environment.WebSocketRefused: (lambda: environment.WebSocketRefused("ws://h:1/ws", 403), ("HTTP 403",), {}),
     environment.SessionRefused: (
@@ -80,6 +85,12 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
         {"action": ACTION},
     ),
     environment.ReplyOwed: (lambda: environment.ReplyOwed("step"), ("still owes", "nothing was sent"), {}),
+    environment.LateReply: (lambda: environment.LateReply("step", {}), ("previous step finished late", "was not sent"), {}),
+    environment.ToolFailed: (
+        lambda: environment.ToolFailed("fly", "no such tool", "tool_not_found"),
+        ("'fly' failed", "no such tool", "tool_not_found"),
+        {},
+    ),
     environment.EpisodeLost: (lambda: environment.EpisodeLost("the server died"), ("lost: the server died",), {}),
     environment.BadReply: (lambda: environment.BadReply("reward", "str"), ("reward is str",), {"action": ACTION}),
     environment.ProviderError: (lambda: environment.ProviderError("no such image"), ("no such image",), {}),
