@@ -1,4 +1,4 @@
-"""Fixtures of the whole suite, and how it runs: see testkit.ci for the rule of a complete run."""
+"""Fixtures of the whole suite, and how it runs: see testkit.ci for the rule of a complete run, testkit.spread for `-n`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import hypothesis
 import pytest
 from testkit import ci, servers, venvs
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "testkit.spread"]
 
 # Noisy machines make time limits of single examples flaky; a complete run takes the same examples every time.
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=ci.complete_run())

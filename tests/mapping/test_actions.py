@@ -141,9 +141,9 @@ def test_arguments_too_deep_or_too_branching_to_check_are_refused_in_bounded_tim
     for _ in range(100):
         value = [value]
     tool = step({"type": "object", "properties": {"x": {"$ref": "#/$defs/T"}}, "required": ["x"], "$defs": hostile})
-    started = time.monotonic()
+    started = time.process_time()
     assert "smaller or less deeply nested" in refusal(tool, {"x": value})
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
 
 
 def test_arguments_nested_deeper_than_the_stack_are_refused() -> None:

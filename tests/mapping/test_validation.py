@@ -175,20 +175,20 @@ def test_an_error_that_would_take_long_to_tell_is_not_told_in_detail() -> None:
     value: Any = "x"
     for _ in range(15):
         value = [value]
-    started = time.monotonic()
+    started = time.process_time()
     found = fault({"anyOf": [{**branch, "minItems": 1}, branch, {"const": 0}]}, value)
     assert found is not None
     assert found.expected.startswith("what the schema describes (too large")
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_pattern_is_never_slow() -> None:
-    started = time.monotonic()
+    started = time.process_time()
     for source in ("^(a+)+$", "(a|a)*b", "(a*)*b", "^(a|aa)+$", "(x+x+)+y"):
         assert fault({"pattern": source}, "a" * 100_000 + "!") is not None
     with pytest.raises(TooMuchWork):
         fault({"pattern": "^(a+)+$"}, "a" * 10_000_000)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_a_tuple_of_earlier_drafts_is_checked_as_one() -> None:
@@ -207,10 +207,10 @@ def test_a_schema_that_branches_without_end_on_one_value_runs_out_of_budget_quic
     value: Any = "x"
     for _ in range(60):
         value = [value]
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(TooMuchWork):
         fault(schema, value)
-    assert time.monotonic() - started < 20
+    assert time.process_time() - started < 20
 
 
 def test_definitions_that_double_at_every_level_run_out_of_budget() -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import time
 import tomllib
@@ -16,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testkit.cache import alone
 from testkit.commands import run
-from testkit.leftovers import new_mark, wait_until_gone
+from testkit.leftovers import listens, new_mark, wait_until_gone
 
 from openenv_gateway.cli.main import COMMANDS
 from openenv_gateway.config.file import load_config
@@ -39,6 +39,7 @@ def block(start: str, language: str) -> str:
 @contextmanager
 def fresh_demo(folder: Path, mark: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """Command 1 of the README in a folder that holds the repository's files and nothing else."""
+    assert not listens("http://127.0.0.1:8700"), "somebody serves on the port that the README names: end that first"
     shutil.copytree(ROOT, folder, ignore=LEFT_OUT)
     environment = {**os.environ, **mark, "PIP_ROOT_USER_ACTION": "ignore"}
     setup, _, serve = block("<!-- demo -->", "sh").strip().rpartition(" && ")
@@ -54,9 +55,8 @@ def wait_until_served(process: subprocess.Popen[str], seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         assert process.poll() is None, process.stderr.read() if process.stderr else ""
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", 8700)) == 0:
-                return
+        if listens("http://127.0.0.1:8700"):
+            return
         time.sleep(0.2)
     raise AssertionError(f"nothing is served on 8700 after {seconds} s")
 
@@ -64,7 +64,7 @@ def wait_until_served(process: subprocess.Popen[str], seconds: float) -> None:
 @pytest.mark.real
 def test_the_two_commands_of_the_first_section_serve_the_demo_and_play_a_whole_game(tmp_path: Path) -> None:
     mark = new_mark()
-    with fresh_demo(tmp_path / "clone", mark) as process:
+    with alone("port-8700"), fresh_demo(tmp_path / "clone", mark) as process:
         wait_until_served(process, 400)
         curl = subprocess.run(["sh", "-ec", block("<!-- curl -->", "sh")], capture_output=True, text=True, timeout=60)
         process.terminate()

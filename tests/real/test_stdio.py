@@ -20,6 +20,7 @@ from testkit.agents import connected
 from testkit.arcade import Arcade
 from testkit.commands import GATEWAY
 from testkit.leftovers import command_of, marked, new_mark, wait_until_gone
+from testkit.patience import patience
 from testkit.stdio_host import HELLO, StdioHost
 from testkit.witness import Verdicts
 
@@ -143,7 +144,7 @@ def test_end_of_file_ends_everything(mark: dict[str, str], tmp_path: Path) -> No
         host.call("reset")
         assert len(marked(mark)) >= 2
         host.end_of_file()
-        assert host.process.wait(GONE_WITHIN_S) == 0
+        assert host.process.wait(patience(GONE_WITHIN_S)) == 0
         assert wait_until_gone(mark, GONE_WITHIN_S) == []
         assert host.unread() == []
 
@@ -176,7 +177,7 @@ def finish(host: StdioHost, end: str) -> None:
         host.end_of_file()
     else:
         host.process.send_signal(signal.SIGTERM if end == "SIGTERM" else signal.SIGKILL)
-    assert host.process.wait(GONE_WITHIN_S) == (-9 if end == "kill -9" else 0), host.log()
+    assert host.process.wait(patience(GONE_WITHIN_S)) == (-9 if end == "kill -9" else 0), host.log()
     assert "Traceback" not in host.log()
     for line in host.unread():
         assert json.loads(line)["jsonrpc"] == "2.0"

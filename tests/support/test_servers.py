@@ -37,3 +37,14 @@ def test_leaving_the_block_ends_the_server(venv_python: Callable[[str], Path]) -
 def test_output_that_never_comes_is_an_error_that_shows_what_came(launch: Launch) -> None:
     with pytest.raises(TimeoutError, match="'no such line' was not printed within 0.1 s(?s:.*)startup complete"):
         launch("counter").wait_for_output("no such line", 0.1)
+
+
+def test_a_generated_project_is_a_copy_of_the_one_that_was_made_first(
+    venv_python: Callable[[str], Path], tmp_path: Path
+) -> None:
+    venv_python(venvs.OPENENV_0_10)
+    first, second = servers.generate(tmp_path / "first"), servers.generate(tmp_path / "second")
+    (first / "uv.lock").write_text("spoilt", "utf-8")
+    assert "openenv" in (second / "uv.lock").read_text("utf-8")
+    assert (servers.generate(tmp_path / "third") / "uv.lock").read_text("utf-8") == (second / "uv.lock").read_text("utf-8")
+    assert (second / "openenv.yaml").is_file() and (second / "server" / "app.py").is_file()

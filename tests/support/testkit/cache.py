@@ -87,6 +87,14 @@ def folder() -> Path:
 
 
 @contextmanager
+def alone(what: str) -> Iterator[None]:
+    """Nobody else on this machine who uses this folder is inside at the same time: for what there is but once, as a port of
+    fixed number. Raises BuildFailed when somebody stays inside for BUILD_TIMEOUT_S seconds."""
+    with _locked(folder() / f"{what}.lock"):
+        yield
+
+
+@contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold an exclusive lock on the file; the kernel frees it if its holder dies. Polls, since flock has no deadline."""
     deadline = time.monotonic() + BUILD_TIMEOUT_S

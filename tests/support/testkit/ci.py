@@ -30,7 +30,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """Print, per folder of tests, how many had which outcome; under the rule also that a skip is a failure, and its reason."""
+    """Print what tests measured and recorded (`record_property`), from whichever process they ran in. In a complete run also,
+    per folder of tests, how many had which outcome, and of each skip that it is a failure, and its reason."""
+    measured = [told for report in terminalreporter.getreports("passed") for told in report.user_properties]
+    if measured:
+        terminalreporter.section("measured")
+    for name, value in measured:
+        terminalreporter.write_line(f"{name}: {value}")
     if not complete_run():
         return
     terminalreporter.section("what ran")

@@ -18,6 +18,7 @@ from typing import Any, Final
 import psutil
 
 from testkit.commands import GATEWAY
+from testkit.patience import patience
 from testkit.servers import Server
 
 START_TIMEOUT_S: Final = 90.0
@@ -51,7 +52,7 @@ class GatewayProcess(Server):
     def terminate(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
         """SIGTERM, and its exit status. Raises subprocess.TimeoutExpired if it does not end in time."""
         os.kill(self.pid, signal.SIGTERM)
-        return self.wait(timeout_s)
+        return self.wait(patience(timeout_s))
 
     def connections_to(self, base_url: str) -> int:
         """How many TCP connections it holds to a server."""

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from testkit.patience import patience
+
 MARK: Final = "OPENENV_TEST_LAUNCH"
 
 
@@ -29,8 +31,8 @@ def marked(mark: dict[str, str]) -> list[int]:
 
 
 def wait_until_gone(mark: dict[str, str], timeout_s: float) -> list[int]:
-    """Waits until no process has the mark, for at most `timeout_s` seconds; those that are left."""
-    deadline = time.monotonic() + timeout_s
+    """Waits until no process has the mark, for at most `timeout_s` seconds (on a busy machine: see patience); those left."""
+    deadline = time.monotonic() + patience(timeout_s)
     while left := marked(mark):
         if time.monotonic() >= deadline:
             break

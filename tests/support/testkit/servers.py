@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import threading
@@ -21,12 +22,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from testkit import venvs
+from testkit import cache, venvs
 
 ENVIRONMENTS: Final = Path(__file__).parents[2] / "real" / "environments"
 START_TIMEOUT_S: Final = 120.0
 KILL_TIMEOUT_S: Final = 10.0
 GENERATE_TIMEOUT_S: Final = 240.0
+GENERATED: Final = "made_env"
 
 _SERVING = re.compile(r"running on (http://127\.0\.0\.1:\d+)")
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "SSL_CERT_FILE")
@@ -172,20 +174,30 @@ def app_command(app: str, folder: Path, package: str = venvs.OPENENV_0_10, port:
     return [python, "-m", "uvicorn", app, "--app-dir", str(folder), "--host", "127.0.0.1", "--port", port]
 
 
-def generate(folder: Path, name: str = "made_env") -> Path:
-    """A new environment project as `openenv init` of openenv 0.10.0 writes it, in `folder`; its app is `server.app:app`."""
-    tool = venvs.known(venvs.OPENENV_0_10).with_name("openenv")
+def generate(folder: Path) -> Path:
+    """A new environment project as `openenv init` of openenv 0.10.0 writes it, in `folder`; its app is `server.app:app`.
+
+    Written once and kept (see testkit.cache), since its uv.lock asks a package index for every dependency; this is a copy.
+    """
+    python = venvs.known(venvs.OPENENV_0_10)
+    kept = cache.kept(f"{GENERATED}-project", [str(python)], lambda place: _init(python.with_name("openenv"), place))
+    return shutil.copytree(kept / GENERATED, folder / GENERATED)
+
+
+def _init(tool: Path, folder: Path) -> None:
     search = f"{Path(venvs.uv()).parent}{os.pathsep}{os.environ['PATH']}"
+    folder.mkdir()
     done = subprocess.run(
-        [str(tool), "init", name, "--output-dir", str(folder)],
+        [str(tool), "init", GENERATED, "--output-dir", str(folder)],
         env=small_environment({"PATH": search}),
         capture_output=True,
         text=True,
         timeout=GENERATE_TIMEOUT_S,
     )
     if done.returncode != 0:
-        raise ServerFailed(f"openenv init {name} failed with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
-    return folder / name
+        raise ServerFailed(f"openenv init {GENERATED} failed with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
+    if not (folder / GENERATED / "uv.lock").exists():  # init says so and goes on, so that half a project would be kept
+        raise ServerFailed(f"openenv init {GENERATED} wrote no uv.lock:\n{done.stdout}{done.stderr}")
 
 
 def small_environment(extra: Mapping[str, str]) -> dict[str, str]:

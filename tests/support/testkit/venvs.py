@@ -43,6 +43,9 @@ RECIPES: Final[Mapping[str, tuple[str, ...]]] = {
 
 _NO_NETWORK = ("client error (Connect)", "dns error", "tcp connect error", "Network connectivity is disabled")
 
+_STUB_WRITER = "lib/*/site-packages/gradio/component_meta.py"
+"""See _write_no_stubs; part of what makes another folder."""
+
 VenvFailed = cache.BuildFailed
 cache_folder = cache.folder
 
@@ -59,7 +62,8 @@ def venv(name: str, *requirements: str, python: str | None = None) -> Path:
     processes at once: they wait for the one that builds. Takes at most cache.BUILD_TIMEOUT_S seconds to wait and as many to
     build. Raises VenvFailed, or NetworkAbsent.
     """
-    interpreter = python or sys.executable
+    # The base interpreter, not the one of the environment that the suite runs in: every checkout finds the same folder.
+    interpreter = python or str(Path(sys.executable).resolve())
 
     def build(folder: Path) -> None:
         installer = cache.Installer(_NO_NETWORK, {"UV_PYTHON_DOWNLOADS": "never"})
@@ -67,8 +71,23 @@ def venv(name: str, *requirements: str, python: str | None = None) -> Path:
         if requirements:
             target = str(folder / "bin" / "python")
             installer.run(uv(), "--no-progress", "pip", "install", "--quiet", "--python", target, *requirements)
+        for module in folder.glob(_STUB_WRITER):
+            _write_no_stubs(module)
 
-    return cache.kept(name, [interpreter, sys.version, *requirements], build) / "bin" / "python"
+    return cache.kept(name, [interpreter, sys.version, *requirements, _STUB_WRITER], build) / "bin" / "python"
+
+
+def _write_no_stubs(module: Path) -> None:
+    """Keep gradio from parsing its own sources, to write stubs for editors, at every import.
+
+    openenv imports it for its web page, and that parsing is 40 % of what a server's start costs. The file is replaced and not
+    written to, since uv shares it with its cache by a hard link.
+    """
+    source = module.read_text("utf-8")
+    if "def create_or_modify_pyi(" not in source:
+        raise VenvFailed(f"{module} writes no stubs any more: take _write_no_stubs out of testkit.venvs")
+    module.unlink()
+    module.write_text(f"{source}\n\ndef create_or_modify_pyi(component_class, class_name, events): ...\n", "utf-8")
 
 
 def uv() -> str:
