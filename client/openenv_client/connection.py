@@ -36,6 +36,9 @@ logger = logging.getLogger(__name__)
 # Also SESSION_ERROR: to a request that is a JSON object in a text frame it is only ever sent when there is no session.
 _FIRST_FRAME_REFUSALS = (*REFUSALS, "SESSION_ERROR")
 
+_PING_TIMEOUT = "keepalive ping timeout"
+"""The reason with which websockets closes a connection whose pings get no answer."""
+
 
 class Connection:
     """An EnvironmentSession over one WebSocket. Made by `open`; whoever opens it closes it."""
@@ -184,6 +187,8 @@ class Connection:
     def _why(self, closed: ConnectionClosed) -> str:
         if closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG:
             return f"a reply was larger than {self._max_message_bytes} bytes"
+        if closed.sent is not None and closed.sent.reason == _PING_TIMEOUT:
+            return "WebSocket pings got no answer (a proxy drops them, or the server is busy); they can be switched off"
         if closed.rcvd is None:
             return f"the connection to {self._url} broke (the server died, or the network)"
         reason = f" ({closed.rcvd.reason})" if closed.rcvd.reason else ""
