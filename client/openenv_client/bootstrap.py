@@ -15,7 +15,7 @@ from openenv_client.errors import ProviderError
 from openenv_client.owned import OwnedProvider
 from openenv_client.progress import Report
 from openenv_client.sync_client import SyncEnvClient
-from openenv_client.threads import LoopThread, finish
+from openenv_client.threads import LoopThread
 
 if TYPE_CHECKING:
     from openenv_client.env_client import EnvClient
@@ -126,7 +126,7 @@ class Bootstrap(Coroutine[Any, Any, ClientT], Generic[ClientT]):
         try:
             client = self._client(base_url=url, provider=recipe.provider)
         except BaseException:
-            await finish(starting.stop())
+            await starting.stop_after_failure()
             raise
         client._claims.claim("sync" if thread else "async")
         client._sync_client = SyncEnvClient(client, thread) if thread else None
@@ -134,13 +134,16 @@ class Bootstrap(Coroutine[Any, Any, ClientT], Generic[ClientT]):
             await client.connect()
             return client
         except BaseException:
-            await finish(client._close_async())
+            await client._close_after_failure()
             raise
 
 
 def docker_recipe(image: str, provider: Any, options: Mapping[str, Any]) -> Recipe:
-    """A container of the image. Raises ProviderError if there is no provider for it."""
-    return Recipe(_docker() if provider is None else provider, (image,), options)
+    """A container of the image. Raises ProviderError if there is no provider for it, TypeError for one of the other family."""
+    provider = _docker() if provider is None else provider
+    if not hasattr(provider, "start_container"):
+        raise TypeError(f"{type(provider).__name__} cannot start an image: it has no start_container()")
+    return Recipe(provider, (image,), options)
 
 
 def space_recipe(repo_id: str, use_docker: bool, provider: Any, options: Mapping[str, Any]) -> Recipe:
@@ -152,7 +155,7 @@ def space_recipe(repo_id: str, use_docker: bool, provider: Any, options: Mapping
     start = {name: rest.pop(name) for name in _START_ARGUMENTS if name in rest}
     if use_docker:
         image = f"registry.hf.space/{space_slug(repo_id)}:{rest.pop('tag', 'latest')}"
-        return Recipe(_docker() if provider is None else provider, (image,), {**start, **rest})
+        return docker_recipe(image, provider, {**start, **rest})
     if provider is None:
         project = rest.pop("project_path", None) or f"git+https://huggingface.co/spaces/{repo_id}"
         provider = import_module("openenv_client.providers.uv").UVProvider(project_path=project, **rest)

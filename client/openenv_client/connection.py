@@ -187,7 +187,7 @@ class Connection:
     def _why(self, closed: ConnectionClosed) -> str:
         if closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG:
             return f"a reply was larger than {self._max_message_bytes} bytes"
-        if closed.sent is not None and closed.sent.reason == _PING_TIMEOUT:
+        if closed.sent is not None and closed.sent.reason == _PING_TIMEOUT and not closed.rcvd_then_sent:
             return "WebSocket pings got no answer (a proxy drops them, or the server is busy); they can be switched off"
         if closed.rcvd is None:
             return f"the connection to {self._url} broke (the server died, or the network)"

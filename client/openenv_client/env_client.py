@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -13,25 +14,21 @@ from openenv_client.children import child_arguments
 from openenv_client.errors import LateReply
 from openenv_client.link import Link
 from openenv_client.modes import Mode, chosen_mode
-from openenv_client.owned import OwnedProvider, Phase
 from openenv_client.pending import Claims, dispatched
 from openenv_client.progress import Report
 from openenv_client.results import StepResult, Tool
+from openenv_client.served import Server
 from openenv_client.sync_client import SyncEnvClient
 from openenv_client.threads import finish
-from openenv_client.urls import websocket_url
 from openenv_client.wire import Wire, WireOptions, open_wire
+
+logger = logging.getLogger(__name__)
 
 ActT = TypeVar("ActT")
 ObsT = TypeVar("ObsT")
 StateT = TypeVar("StateT")
 T = TypeVar("T")
 ClientT = TypeVar("ClientT", bound="EnvClient[Any, Any, Any]")
-
-_CLEANUP_PENDING = (
-    "Provider cleanup is pending for this client with an existing base URL. Retry close() to finish cleanup, then create a new "
-    "client instead of reconnecting to the old URL."
-)
 
 
 class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
@@ -71,8 +68,7 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
 
         Raises ValueError: neither URL nor provider, no such mode, no server's URL.
         """
-        if base_url is None and provider is None:
-            raise ValueError("EnvClient requires either base_url or provider.")
+        self._server = Server(base_url, provider, progress)
         self.__mode = chosen_mode(mode)
         self._claims = Claims()
         self._connect_timeout = connect_timeout_s
@@ -81,10 +77,6 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         self._ping_interval, self._ping_timeout = websocket_ping_interval_s, websocket_ping_timeout_s
         self._headers = headers
         self._late_reply = late_reply_s
-        self._progress = progress
-        self._base_url = None if base_url is None else _checked(base_url)
-        self._has_own_url = base_url is not None
-        self._owned = None if provider is None else OwnedProvider(provider, running=self._has_own_url, progress=progress)
         self._link = Link(self._opened_wire)
         self._child_clients: set[EnvClient[Any, Any, Any]] = set()
         self._siblings: set[EnvClient[Any, Any, Any]] | None = None
@@ -92,12 +84,12 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         self._sync_client: SyncEnvClient[ActT, ObsT, StateT] | None = None
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self._base_url or 'not started'} {self._link!r}>"
+        return f"<{type(self).__name__} {self.base_url or 'not started'} {self._link!r}>"
 
     @property
     def base_url(self) -> str | None:
         """The server's URL without a trailing slash. None until an owned provider has started, and again after close."""
-        return self._base_url
+        return self._server.base_url
 
     @property
     def _mode(self) -> str:
@@ -272,25 +264,26 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         try:
             await child.connect()
         except BaseException:
-            await finish(child._close_async())
+            await child._close_after_failure()
             raise
         return child
 
     async def _make_child(self: ClientT) -> ClientT:
         """An unconnected client of the same class for the same server, which is started if need be."""
-        starts = self._base_url is None
-        await self._ensure_server()
+        starts = self.base_url is None
+        async with self._link.turn() if starts else nullcontext():
+            await self._server.ensure()
         try:
             return type(self)(**child_arguments(type(self), self._arguments()))
         except BaseException:
-            if starts and self._owned is not None:
-                await finish(self._stop_provider())
+            if starts:
+                await self._server.stop_after_failure()
             raise
 
     def _arguments(self) -> dict[str, Any]:
         """What a client of the same server is made with."""
         return {
-            "base_url": self._base_url,
+            "base_url": self.base_url,
             "connect_timeout_s": self._connect_timeout,
             "message_timeout_s": self._message_timeout,
             "max_message_size_mb": self._max_message_size_mb,
@@ -304,9 +297,16 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
     async def _close_async(self) -> None:
         await finish(self._close_in_order())
 
+    async def _close_after_failure(self) -> None:
+        """Close; what fails is only logged, since another failure is about to be raised. The provider's stop is remembered."""
+        try:
+            await self._close_async()
+        except Exception as error:  # noqa: BLE001
+            logger.warning("closing %r after a failure failed too: %s", self, error)
+
     async def _close_in_order(self) -> None:
         async with AsyncExitStack() as last_first:
-            last_first.push_async_callback(self._stop_provider)
+            last_first.push_async_callback(self._server.stop)
             last_first.push_async_callback(self._link.close)
             for child in tuple(self._child_clients):
                 last_first.push_async_callback(child._close_async)
@@ -316,16 +316,13 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
 
     async def _opened_wire(self) -> Wire:
         """A connected wire, for the link. Whatever fails, the provider is stopped: its server cannot be reached."""
-        starts = self._base_url is None
-        await self._ensure_server()
+        starts = self.base_url is None
+        base_url = await self._server.ensure()
         try:
-            wire = await self._open_wire(self._wire_options())
-        except Exception:
-            await finish(self._stop_provider())
-            raise
-        except BaseException:
-            if starts:
-                await finish(self._stop_provider())
+            wire = await self._open_wire(self._wire_options(base_url))
+        except BaseException as error:
+            if starts or isinstance(error, Exception):
+                await self._server.stop_after_failure()
             raise
         if self._siblings is not None:
             self._siblings.add(self)
@@ -334,10 +331,9 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
     async def _open_wire(self, options: WireOptions) -> Wire:
         return await open_wire(Mode(self._mode), options)
 
-    def _wire_options(self) -> WireOptions:
-        assert self._base_url is not None, "the server has been started"
+    def _wire_options(self, base_url: str) -> WireOptions:
         return WireOptions(
-            base_url=self._base_url,
+            base_url=base_url,
             connect_timeout_s=self._connect_timeout,
             message_timeout_s=self._message_timeout,
             max_message_bytes=int(self._max_message_size_mb * 2**20),
@@ -347,26 +343,6 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
             late_reply_s=self._late_reply,
         )
 
-    async def _ensure_server(self) -> None:
-        if self._owned is not None and self._owned.phase is Phase.UNCLEAN and self._has_own_url:
-            raise RuntimeError(_CLEANUP_PENDING)
-        if self._base_url is None:
-            assert self._owned is not None, "a client has a URL or a provider"
-            self._base_url = _checked(await self._owned.start())
-
-    async def _stop_provider(self) -> None:
-        try:
-            if self._owned is not None:
-                await self._owned.stop()
-        finally:
-            if not self._has_own_url:
-                self._base_url = None
-
     def _dispatch(self, work: Callable[[], Coroutine[Any, Any, T]], block: Callable[[], T] | None = None) -> Any:
         sync_loop = None if self._sync_client is None else self._sync_client._loop
         return dispatched(self._claims, sync_loop, work, block or (lambda: self.sync()._run(work)))
-
-
-def _checked(base_url: str) -> str:
-    websocket_url(base_url)  # raises ValueError for what is no server's URL
-    return base_url.rstrip("/")

@@ -52,13 +52,13 @@ class Link:
 
     async def connect(self) -> None:
         """Have a wire that is open on this loop. An episode that was lost stays lost."""
-        async with self._its_turn():
+        async with self.turn():
             await self._ready()
 
     async def call(self, call: Callable[[Wire], Awaitable[T]], *, acts: bool) -> T:
         """One call; `acts` tells whether it may change the environment. Raises EpisodeLost without sending anything, or as the
         call does, or as connecting does."""
-        async with self._its_turn():
+        async with self.turn():
             if self._lost is not None:
                 raise EpisodeLost(self._lost)
             wire = await self._ready()
@@ -71,7 +71,7 @@ class Link:
         A server that still runs what a lost episode left behind may have no free session until that ends: it is asked again for
         `patience_s` seconds.
         """
-        async with self._its_turn():
+        async with self.turn():
             deadline = time.monotonic() + patience_s
             while True:
                 try:
@@ -89,11 +89,12 @@ class Link:
         wait, for an answer or for their turn, raise EpisodeLost."""
         self._move_to_this_loop()
         self._closes += 1
-        if self._opening is not None:
-            self._opening.cancel()
+        opening = self._opening
+        if opening is not None:
+            opening.cancel()
         self._let_go()
         self._lost = None
-        await finish(self._drain())
+        await finish(self._drain(opening))
 
     async def _reset_once(self, call: Callable[[Wire], Awaitable[JsonObject]]) -> JsonObject:
         """A wire that turns out to be over gets a successor, once: a reset may be sent again, since it goes to an environment
@@ -180,13 +181,15 @@ class Link:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.warning("closing a connection failed: %s", error)
 
-    async def _drain(self) -> None:
-        if self._closing:
-            await asyncio.wait(set(self._closing))
+    async def _drain(self, *others: asyncio.Task[Wire] | None) -> None:
+        """Wait for the end of what is being closed, and of the others."""
+        ending: set[asyncio.Task[Any]] = {*self._closing, *(other for other in others if other is not None)}
+        if ending:
+            await asyncio.wait(ending)
 
     @asynccontextmanager
-    async def _its_turn(self) -> AsyncIterator[None]:
-        """One call at a time. Those that a close overtook are not made: they were meant for what it ended."""
+    async def turn(self) -> AsyncIterator[None]:
+        """One at a time. Calls that a close overtook raise EpisodeLost: they were meant for what it ended."""
         self._move_to_this_loop()
         closes = self._closes
         async with self._turn:

@@ -75,7 +75,7 @@ class OwnedProvider:
         try:
             return await self._started(verbs, arguments, options)
         except BaseException:
-            await finish(self._stopped_after_failure())
+            await self.stop_after_failure()
             raise
 
     async def stop(self) -> None:
@@ -95,11 +95,12 @@ class OwnedProvider:
             await in_thread(partial(verbs.wait, url, left_s), verbs.stop)
         return url
 
-    async def _stopped_after_failure(self) -> None:
+    async def stop_after_failure(self) -> None:
+        """As stop, but what its verb raises is only logged: another failure is about to be raised. It stays to be done."""
         try:
-            await self._stop()
-        except Exception as error:  # noqa: BLE001  (the failed start is what is raised; this stays to be done, and close does it)
-            logger.warning("stopping %s after a failed start failed too: %s", type(self._provider).__name__, error)
+            await self.stop()
+        except Exception as error:  # noqa: BLE001
+            logger.warning("stopping %s after a failure failed too: %s", type(self._provider).__name__, error)
 
     async def _stop(self) -> None:
         self._phase = Phase.UNCLEAN

@@ -229,6 +229,26 @@ async def test_without_docker_and_provider_uv_takes_the_spaces_repository_or_the
     ]
 
 
+async def test_a_provider_without_start_container_cannot_start_an_image(served: ServerThread) -> None:
+    provider = ServerProvider(served.url)
+    for handle in (GenericEnvClient.from_docker_image("x", provider), GenericEnvClient.from_env("a/b", provider=provider)):
+        with pytest.raises(TypeError, match=r"ServerProvider cannot start an image: it has no start_container\(\)"):
+            await handle
+    assert provider.calls == []
+
+
+async def test_when_connecting_and_stopping_fail_the_first_failure_is_raised() -> None:
+    provider = NeedsImage("http://127.0.0.1:1", {"stop_container": RuntimeError("not now")})
+    with pytest.raises(ConnectionError):
+        await GenericEnvClient.from_docker_image("x", provider)
+
+
+async def test_without_a_docker_provider_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openenv_client.bootstrap._DOCKER", "openenv_client.providers.no_such_module")
+    with pytest.raises(RuntimeError, match="pass provider="):
+        await GenericEnvClient.from_docker_image("x")
+
+
 async def test_progress_is_heard_of_a_handle_too(served: ServerThread) -> None:
     reports: list[Progress] = []
     async with CountingClient.from_docker_image("x", ImageProvider(served.url), progress=reports.append):

@@ -267,7 +267,7 @@ async def cut(server: ScriptedServer) -> None:
 
 
 async def hang_up(server: ScriptedServer) -> None:
-    await server.hang_up(1011, "keepalive ping timeout")
+    await server.hang_up(1011, "too slow")
 
 
 far_ends = pytest.mark.parametrize("go", [cut, hang_up])
@@ -331,7 +331,7 @@ async def test_the_reason_for_a_loss_is_told_each_time(server: ScriptedServer) -
                 await client.step(Add(1))
             told.append(str(lost.value))
     assert told == [
-        "The episode is lost: the server closed the connection with code 1011 (keepalive ping timeout)"
+        "The episode is lost: the server closed the connection with code 1011 (too slow)"
     ] * 2
 
 

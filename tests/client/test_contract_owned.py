@@ -12,6 +12,7 @@ from testkit.clients import FAMILIES, CountingClient, ImageProvider, NeedsImage,
 from testkit.scripted import ScriptedServer
 
 from openenv_client import GenericEnvClient, Progress
+from openenv_client.errors import EpisodeLost
 
 PENDING = (
     "Provider cleanup is pending for this client with an existing base URL. Retry close() to finish cleanup, "
@@ -243,3 +244,38 @@ def test_sync_code_starts_and_stops_providers_too(make: Callable[..., Any], stop
     with pytest.raises(ConnectionError):
         GenericEnvClient(provider=provider).sync().connect()
     assert provider.verbs[-1] == stop
+
+
+async def test_sessions_made_at_once_start_a_provider_once(server: ScriptedServer) -> None:
+    provider = ServerProvider(server.url)
+    async with CountingClient(provider=provider) as parent:
+        await parent.close()
+        await asyncio.gather(*(parent.new_session() for _ in range(4)), parent.reset())
+    assert provider.verbs == ["start", "wait_for_ready", "stop"] * 2
+
+
+@pytest.mark.parametrize("use", ["connect", "new_session"])
+async def test_a_close_during_a_start_leaves_no_server(use: str, server: ScriptedServer) -> None:
+    provider = ServerProvider(server.url)
+    client = CountingClient(provider=provider)
+    await client.close()
+    go_on = provider.hold("wait_for_ready")
+    starting = asyncio.ensure_future(getattr(client, use)())
+    await asyncio.to_thread(provider.entered["wait_for_ready"].wait, 5)
+    closing = asyncio.ensure_future(client.close())
+    await asyncio.sleep(0)
+    go_on.set()
+    with pytest.raises(EpisodeLost, match="closed"):
+        await starting
+    await closing
+    assert provider.running == 0 and client.base_url is None
+
+
+async def test_when_connecting_and_stopping_fail_the_first_failure_is_raised_and_the_stop_remembered() -> None:
+    provider = ServerProvider("http://127.0.0.1:1", {"stop": RuntimeError("not now")})
+    client = CountingClient(provider=provider)
+    with pytest.raises(ConnectionError):
+        await client.connect()
+    provider.fail.clear()
+    await client.close()
+    assert provider.verbs == ["start", "wait_for_ready", "stop", "stop"]
