@@ -102,15 +102,25 @@ class LaneBusy(GatewayError):
 
 
 class QueueTimeout(GatewayError):
-    """No environment session became free before the deadline. `retry_after_s` are the seconds to wait."""
+    """No environment session became free before the deadline. `retry_after_s` are the seconds to wait; `active_sessions` and
+    `max_sessions` how many there are and can be at once, None where that is not known."""
 
     code = "QUEUE_TIMEOUT"
     retryable = True
     next_step = "All environment sessions are in use: wait and call again, or raise max_servers."
 
-    def __init__(self, message: str, *, retry_after_s: float, next_step: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after_s: float,
+        next_step: str | None = None,
+        active_sessions: int | None = None,
+        max_sessions: int | None = None,
+    ) -> None:
         super().__init__(message, next_step=next_step)
         self.retry_after_s = retry_after_s
+        self.active_sessions, self.max_sessions = active_sessions, max_sessions
 
 
 class Draining(GatewayError):

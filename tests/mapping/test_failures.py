@@ -67,7 +67,7 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
     environment.CapacityReached: (
         lambda: environment.CapacityReached("full", BUSY),
         ("no free session: all 8 are in use", "Nothing was sent"),
-        {"retry_after_s": 5.0},
+        {"retry_after_s": 5.0, **BUSY},
     ),
     environment.FactoryFailed: (
         lambda: environment.FactoryFailed("Environment factory 'make' failed.", {}),
@@ -122,9 +122,9 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
     gateway.StillOpening: (lambda: gateway.StillOpening("An earlier call is still opening."), ("still opening",), {}),
     gateway.LaneBusy: (lambda: gateway.LaneBusy("16 calls wait."), ("16 calls wait.",), {"retry_after_s": 1.0}),
     gateway.QueueTimeout: (
-        lambda: gateway.QueueTimeout("No session became free within 60 s.", retry_after_s=7.5),
+        lambda: gateway.QueueTimeout("No session became free within 60 s.", retry_after_s=7.5, active_sessions=3),
         ("within 60 s",),
-        {"retry_after_s": 7.5},
+        {"retry_after_s": 7.5, "active_sessions": 3},
     ),
     gateway.Draining: (lambda: gateway.Draining("The gateway is stopping."), ("is stopping",), {"retry_after_s": 10.0}),
     gateway.UnusableSchema: (lambda: gateway.UnusableSchema("$ref leads elsewhere."), ("$ref leads elsewhere.",), {}),

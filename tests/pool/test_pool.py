@@ -225,6 +225,17 @@ async def test_a_connection_that_breaks_frees_its_place_although_its_lane_says_n
         await (await waiting).release()
 
 
+async def test_who_finds_no_place_hears_how_many_there_are_every_time() -> None:
+    async with ScriptedServer(capacity=2) as server:
+        async with pool_of(environment_settings(server.url, timeouts_queue_s=0.05)) as pool:
+            leases = [await opened(pool), await opened(pool)]
+            for _ in range(5):
+                with pytest.raises(QueueTimeout) as full:
+                    await opened(pool)
+                assert (full.value.active_sessions, full.value.max_sessions) == (2, 2)
+            await asyncio.gather(*[lease.release() for lease in leases])
+
+
 async def test_what_was_learnt_of_a_server_is_forgotten_when_its_connections_break() -> None:
     async with ScriptedServer(capacity=1) as server:
         async with pool_of(environment_settings(server.url, timeouts_queue_s=0.3)) as pool:

@@ -44,6 +44,12 @@ def stable_code(text: str, otherwise: str) -> str:
     return code if code[:1].isalpha() else otherwise
 
 
+def counts(error: environment.CapacityReached | gateway.QueueTimeout) -> JsonObject:
+    """How many sessions there are and can be, as far as that is known."""
+    told = {"active_sessions": error.active_sessions, "max_sessions": error.max_sessions}
+    return {key: count for key, count in told.items() if count is not None}
+
+
 def told_action(action: JsonObject | None) -> JsonObject:
     """{"action": ...} within MAX_ACTION, {} without one."""
     if action is None:
@@ -68,7 +74,7 @@ def _retry_after(seconds: float) -> Describe:
 
 
 def _queue_timeout(error: gateway.QueueTimeout, _: JsonObject) -> Failure:
-    return _failure(error, words(error), retry_after_s=error.retry_after_s)
+    return _failure(error, words(error), retry_after_s=error.retry_after_s, **counts(error))
 
 
 def _invalid_arguments(error: gateway.InvalidArguments, _: JsonObject) -> Failure:
@@ -93,7 +99,7 @@ def _fault(error: environment.EnvironmentFault, action: JsonObject) -> Failure:
 def _capacity(error: environment.CapacityReached, _: JsonObject) -> Failure:
     limit = "" if error.max_sessions is None else f": all {error.max_sessions} are in use"
     cause = f"The environment server has no free session{limit}. Nothing was sent."
-    return Failure(error.code, words(error.message), cause, True, error.next_step, {"retry_after_s": RETRY_CAPACITY_S})
+    return Failure(error.code, words(error.message), cause, True, error.next_step, {"retry_after_s": RETRY_CAPACITY_S, **counts(error)})
 
 
 def _refused(error: environment.SessionRefused, _: JsonObject) -> Failure:

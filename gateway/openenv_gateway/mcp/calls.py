@@ -12,6 +12,7 @@ from openenv_gateway.mapping.actions import Request, to_request
 from openenv_gateway.mapping.failures import error_data, failure_of, failure_result
 from openenv_gateway.mapping.results import Notes, call_result, observation_result, state_result
 from openenv_gateway.mapping.tools import Tool, ToolKind
+from openenv_gateway.mapping.verbatim import verbatim_result, with_late_outcome
 from openenv_gateway.mapping.whole import Whole
 from openenv_gateway.mcp.caller import Caller, lane_of
 from openenv_gateway.mcp.inflight import InFlight
@@ -67,7 +68,8 @@ async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane
         if running.is_logged:
             running.log("info", f"{tool.name}: answered, now {lane!r}")
         whole = _whole(environment, lane)
-        return _keeping(environment, lane, whole, _result(environment, tool, lane, request, outcome, whole))
+        result = _result(environment, tool, lane, request, outcome, whole, running.wants_verbatim)
+        return _keeping(environment, lane, whole, result)
     except ActionLate as caught:
         failure, late = failure_of(caught), caught.late
     except (OpenEnvError, GatewayError) as caught:
@@ -84,6 +86,8 @@ async def _play(environment: Environment, caller: Caller, tool: Tool, lane: Lane
     )
     whole = _whole(environment, lane)
     result = failure_result(failure, notes, options=environment.settings.mapping, whole=whole)
+    if running.wants_verbatim:
+        result = with_late_outcome(result, notes, environment.settings.mapping)
     return _keeping(environment, lane, whole, result)
 
 
@@ -101,7 +105,7 @@ def _keeping(environment: Environment, lane: Lane, whole: Whole, result: JsonObj
 
 
 def _result(
-    environment: Environment, tool: Tool, lane: Lane, request: Request, outcome: Outcome, whole: Whole
+    environment: Environment, tool: Tool, lane: Lane, request: Request, outcome: Outcome, whole: Whole, is_verbatim: bool
 ) -> JsonObject:
     options = environment.settings.mapping
     notes = Notes(
@@ -112,6 +116,8 @@ def _result(
         step=outcome.step,
         lane=lane.handle,
     )
+    if is_verbatim:
+        return verbatim_result(outcome.reply, options, notes)
     if isinstance(outcome.reply, State):
         return state_result(outcome.reply, options, notes, whole=whole)
     if tool.kind is ToolKind.CALL:

@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import Any
 
 from openenv_client.frames import JsonObject
+from openenv_gateway.mapping.verbatim import VERBATIM
 from openenv_gateway.mcp.jsonrpc import notification_message
 
 LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
@@ -59,6 +60,11 @@ class InFlight:
     def progress_token(self) -> str | int | None:
         token = self._given.get("progressToken")
         return token if isinstance(token, str | int) and not isinstance(token, bool) else None
+
+    @property
+    def wants_verbatim(self) -> bool:
+        """Whether the client is a program that wants the environment's reply as it came (see `mapping.verbatim`)."""
+        return self._given.get(VERBATIM) is True
 
     def cancel(self) -> bool:
         """The client gave the call up. Returns False when it has ended already."""

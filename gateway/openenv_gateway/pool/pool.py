@@ -187,11 +187,12 @@ class Pool:
         seconds = self._settings.timeouts.queue_s
         reason = f"; the server says: {refusal.message}" if refusal is not None else ""
         reason += f"; launching another server failed: {self._launch_error}" if self._launch_error is not None else ""
-        is_ours = self._settings.source.kind in LAUNCHING_KINDS
         return QueueTimeout(
             f"No environment session of {self._settings.name} became free within {seconds:g} s{reason}",
             retry_after_s=min(seconds, 5.0),
-            next_step=None if is_ours else ELSEWHERE_NEXT,
+            next_step=None if self._settings.source.kind in LAUNCHING_KINDS else ELSEWHERE_NEXT,
+            active_sessions=refusal.active_sessions if refusal else sum(server.leased for server in self._servers.values()),
+            max_sessions=refusal.max_sessions if refusal else self._expected and self._expected * self._max_servers(),
         )
 
     def _act(self) -> None:

@@ -14,6 +14,7 @@ import orjson
 from openenv_client.errors import CapacityReached, EpisodeLost, FactoryFailed
 from openenv_client.frames import JsonObject
 from openenv_gateway.errors import LaneBusy, QueueTimeout, StillOpening
+from openenv_gateway.mapping.causes import counts
 from openenv_gateway.mapping.failures import failure_of
 from openenv_gateway.mapping.replies import plain_value
 
@@ -73,21 +74,12 @@ def failure_frame(error: Exception) -> tuple[bytes, bool]:
     next_step = "Connect again for a new environment session." if isinstance(error, EpisodeLost) else failure.next_step
     message = f"{failure.cause.rstrip('.')}. {next_step}"
     if isinstance(error, QueueTimeout | CapacityReached):
-        return error_frame(message, "CAPACITY_REACHED", _counts(error)), True
+        return error_frame(message, "CAPACITY_REACHED", counts(error)), True
     if isinstance(error, FactoryFailed):
         return error_frame(message, error.code, {"factory_name": str(error.data.get("factory_name", "unknown"))}), True
     if isinstance(error, _GOES_ON):
         return error_frame(message, "EXECUTION_ERROR"), False
     return error_frame(message, "SESSION_ERROR"), True
-
-
-def _counts(error: QueueTimeout | CapacityReached) -> JsonObject:
-    """How many sessions the server has, as far as it ever said."""
-    refusal = error if isinstance(error, CapacityReached) else error.__cause__
-    if not isinstance(refusal, CapacityReached):
-        return {}
-    counts = {"active_sessions": refusal.active_sessions, "max_sessions": refusal.max_sessions}
-    return {key: count for key, count in counts.items() if count is not None}
 
 
 def _field_errors(kind: str, value: JsonObject) -> list[JsonObject]:
