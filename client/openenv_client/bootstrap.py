@@ -129,7 +129,8 @@ class Bootstrap(Coroutine[Any, Any, ClientT], Generic[ClientT]):
             await starting.stop_after_failure()
             raise
         client._claims.claim("sync" if thread else "async")
-        client._sync_client = SyncEnvClient(client, thread) if thread else None
+        if thread is not None:
+            SyncEnvClient(client, thread)
         try:
             await client.connect()
             return client

@@ -167,9 +167,7 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
 
     def sync(self) -> SyncEnvClient[ActT, ObsT, StateT]:
         """The client with blocking methods, always the same object."""
-        if self._sync_client is None:
-            self._sync_client = SyncEnvClient(self)
-        return self._sync_client
+        return self._sync_client or SyncEnvClient(self)
 
     async def __aenter__(self: ClientT) -> ClientT:
         self._claims.claim("async")

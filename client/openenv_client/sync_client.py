@@ -30,9 +30,13 @@ class SyncEnvClient(Generic[ActT, ObsT, StateT]):
     """
 
     def __init__(self, async_client: EnvClient[ActT, ObsT, StateT], thread: LoopThread | None = None) -> None:
-        """`thread`: the loop on which the async client is connected already, if it is."""
+        """`thread`: the loop on which the async client is connected already, if it is. All sync clients of one async client
+        share a loop, and closing one closes them all."""
+        first = async_client._sync_client
         self._async = async_client
-        self._thread = thread or LoopThread()
+        self._thread: LoopThread = thread or (LoopThread() if first is None else first._thread)
+        if first is None:
+            async_client._sync_client = self
         self._children: set[SyncEnvClient[ActT, ObsT, StateT]] = set()
         self._siblings: set[SyncEnvClient[ActT, ObsT, StateT]] | None = None
 

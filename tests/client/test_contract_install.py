@@ -104,9 +104,9 @@ def test_the_client_goes_into_a_venv_with_openenv_0_10_and_changes_nothing_there
 HEAVY = "websockets httpx urllib.request http.client numpy pydantic openenv_client.connection openenv_client.providers.uv"
 MEASURE = """
 import sys, time
-began = time.perf_counter()
+began = time.process_time()
 from openenv_client import EnvClient, GenericEnvClient, MCPToolClient, SyncEnvClient
-took = time.perf_counter() - began
+took = time.process_time() - began
 print(took, *(name for name in sys.argv[1:] if name in sys.modules))
 """
 
@@ -114,6 +114,7 @@ print(took, *(name for name in sys.argv[1:] if name in sys.modules))
 def test_importing_the_client_is_quick_because_it_imports_no_protocol(capsys: pytest.CaptureFixture[str]) -> None:
     runs = [run(sys.executable, "-c", MEASURE, *HEAVY.split()).split() for _ in range(5)]
     assert [found[1:] for found in runs] == [[]] * 5
+    # The processor's time, because other processes may keep both cores busy; alone on the machine the clock says the same.
     took_ms = statistics.median(float(found[0]) for found in runs) * 1000
     with capsys.disabled():
         print(f"\nimporting the client takes {took_ms:.0f} ms above the interpreter's start (150 at most)", end=" ")

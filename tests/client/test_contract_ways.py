@@ -230,6 +230,17 @@ def test_a_sync_client_is_a_context_manager_and_works_again_after_it(served: Ser
             assert same is sync and sync.reset().observation == Count(0)
 
 
+def test_a_sync_client_can_be_made_by_hand_and_several_share_one_loop(served: ServerThread) -> None:
+    client = CountingClient(served.url)
+    by_hand, second = SyncEnvClient(client), SyncEnvClient(client)
+    assert client.sync() is by_hand
+    by_hand.reset()
+    by_hand.step(Add(2))
+    assert (second.state(), client.state()) == (2, 2)
+    assert len([each for each in threading.enumerate() if each.name == "openenv-sync-client-loop"]) == 1
+    second.close()
+
+
 class Trick(CountingClient):
     """A user's client with methods of its own."""
 
