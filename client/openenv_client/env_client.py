@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Generic, NoReturn, TypeVar
 
 from openenv_client.bootstrap import Bootstrap, docker_recipe, space_recipe
+from openenv_client.bounds import seconds
 from openenv_client.children import child_arguments
 from openenv_client.errors import LateReply
 from openenv_client.link import Link
@@ -66,17 +67,17 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         call after a timeout waits for the late reply (see LateReply); without it a timeout ends the episode. `progress` hears
         what a start waits for (a terminal shows it by itself).
 
-        Raises ValueError: neither URL nor provider, no such mode, no server's URL.
+        Raises ValueError: neither URL nor provider, no such mode, no server's URL, a time that is none.
         """
         self._server = Server(base_url, provider, progress)
         self.__mode = chosen_mode(mode)
         self._claims = Claims()
-        self._connect_timeout = connect_timeout_s
-        self._message_timeout = message_timeout_s
+        self._connect_timeout = seconds("connect_timeout_s", connect_timeout_s)
+        self._message_timeout = seconds("message_timeout_s", message_timeout_s)
         self._max_message_size_mb = max_message_size_mb
         self._ping_interval, self._ping_timeout = websocket_ping_interval_s, websocket_ping_timeout_s
         self._headers = headers
-        self._late_reply = late_reply_s
+        self._late_reply = None if late_reply_s is None else seconds("late_reply_s", late_reply_s)
         self._link = Link(self._opened_wire)
         self._child_clients: set[EnvClient[Any, Any, Any]] = set()
         self._siblings: set[EnvClient[Any, Any, Any]] | None = None
@@ -226,7 +227,7 @@ class EnvClient(ABC, Generic[ActT, ObsT, StateT]):
         return self._parse_result(payload)
 
     async def _step_async(self, action: ActT, *, timeout_s: float | None = None, **_: Any) -> StepResult[ObsT]:
-        bound_s = self._message_timeout if timeout_s is None else timeout_s
+        bound_s = self._message_timeout if timeout_s is None else seconds("timeout_s", timeout_s)
         payload = self._step_payload(action)
         return self._parse_result(await self._on_wire(lambda wire: wire.step(payload, bound_s)))
 

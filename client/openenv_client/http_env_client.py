@@ -42,7 +42,7 @@ class HTTPEnvClient(ABC, Generic[ActT, ObsT]):
 
         Raises ValueError for what is no server's URL. Nothing is connected yet.
         """
-        self._client: _EitherWay[ActT, ObsT] = _EitherWay(self, base_url, float(request_timeout_s), default_headers, provider)
+        self._client: _EitherWay[ActT, ObsT] = _EitherWay(self, base_url, request_timeout_s, default_headers, provider)
 
     @classmethod
     def from_docker_image(cls: type[ClientT], image: str, provider: Any = None, **kwargs: Any) -> ClientT:

@@ -72,12 +72,52 @@ async def timeout(url: str) -> list[Any]:
         return [*seen, (await env.reset()).observation["count"]]
 
 
+class Provider:
+    """A server that runs already, as a third party's provider."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def start_container(self, image: str, **options: Any) -> str:
+        return self.url
+
+    def wait_for_ready(self, base_url: str, timeout_s: float = 30.0) -> None:
+        pass
+
+    def stop_container(self) -> None:
+        pass
+
+
+def handles(url: str) -> list[Any]:
+    """A bootstrap handle in asyncio.run, in a task, and in sync code."""
+
+    async def in_a_task() -> GenericEnvClient:
+        return await asyncio.create_task(GenericEnvClient.from_docker_image("x", Provider(url)))
+
+    ways = [asyncio.run(GenericEnvClient.from_docker_image("x", Provider(url))), asyncio.run(in_a_task())]
+    seen = [env.reset().observation["count"] for env in ways]
+    for env in ways:
+        env.close()
+    with GenericEnvClient.from_docker_image("x", Provider(url)) as sync:
+        return [*seen, sync.reset().observation["count"]]
+
+
+async def pending_calls(url: str) -> list[Any]:
+    """Calls that nobody claimed, given to asyncio."""
+    first, second, third = (GenericEnvClient(base_url=url) for _ in range(3))
+    seen = [await asyncio.create_task(first.state()), *await asyncio.gather(second.state(), second.state())]
+    seen.append(await asyncio.wait_for(third.state(), 5))
+    for env in (first, second, third):
+        await env.close()
+    return [state["count"] for state in seen]
+
+
 def names(url: str) -> list[Any]:
     """All that is public can be had."""
     return [each.__name__ for each in (CallToolAction, EnvClient, HTTPEnvClient, MCPToolClient, StepResult)]
 
 
-ALL: list[Callable[[str], Any]] = [rollout, agent, notebook, cell_with_await, timeout, names]
+ALL: list[Callable[[str], Any]] = [rollout, agent, notebook, cell_with_await, timeout, handles, pending_calls, names]
 SNIPPETS = {each.__name__: each for each in ALL}
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 import os
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from testkit.clients import CountingClient, ServerProvider
+from testkit.clients import Add, CountingClient, ServerProvider
 from testkit.scripted import ScriptedServer
 
 from openenv_client import EnvClient, GenericEnvClient, MCPToolClient
@@ -124,6 +124,28 @@ async def test_connecting_goes_to_ws_below_the_base_url_and_a_failure_names_it(b
     assert isinstance(error.value, ConnectFailed) and isinstance(error.value.__cause__, ServerUnreachable)
     assert str(error.value) == f"Failed to connect to {websocket}: {error.value.__cause__.reason}"
     assert error.value.code == "SERVER_UNREACHABLE" and error.value.retryable
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), "soon", True])
+@pytest.mark.parametrize("name", ["connect_timeout_s", "message_timeout_s", "late_reply_s"])
+def test_a_time_that_is_none_is_refused(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=f"^{name} must be a positive number of seconds"):
+        GenericEnvClient("http://host", **{name: value})
+
+
+async def test_a_steps_own_time_is_checked_before_anything_is_sent() -> None:
+    async with ScriptedServer() as server, CountingClient(server.url) as client:
+        with pytest.raises(ValueError, match=r"^timeout_s must be a positive number of seconds, .* and not -1$"):
+            await client.step(Add(1), timeout_s=-1)
+        assert server.requests == []
+
+
+async def test_none_means_no_limit_as_with_openenvs_client() -> None:
+    async with ScriptedServer() as server:
+        async with GenericEnvClient(
+            server.url, connect_timeout_s=cast(Any, None), message_timeout_s=cast(Any, None)
+        ) as client:
+            assert (await client.reset()).observation["count"] == 0
 
 
 @pytest.fixture

@@ -64,6 +64,8 @@ def test_sync_async_and_notebook_code_runs_on_every_python_of_this_machine(versi
         [0, 2.0, 2],
         [0, 2.0],
         [True, TIMED_OUT, LOST, 0],
+        [0, 0, 0],
+        [0, 0, 0, 0],
         ["CallToolAction", "EnvClient", "HTTPEnvClient", "MCPToolClient", "StepResult"],
     ]
 
