@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import gc
 import importlib
 import json
 import signal
@@ -18,6 +17,7 @@ import uvicorn
 
 from openenv_client.dialing import keep_alive
 from openenv_client.providers.launched import is_every_interface, reachable_url
+from openenv_gateway.cli import memory
 from openenv_gateway.cli.options import config_option, configure_logging, exposure_option, make_settings
 from openenv_gateway.cli.progress import starting
 from openenv_gateway.errors import GatewayError
@@ -189,17 +189,9 @@ async def _serve(settings: GatewaySettings, listener: socket.socket, as_json: bo
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.on_signal)
         if await stop.start():
-            _spare_garbage_collector()
+            memory.settle()
             _banner(gateway, listener.getsockname()[1], as_json)
             await server.serve(sockets=[listener])
-
-
-def _spare_garbage_collector() -> None:
-    """What there is after the start stays: it need not be searched for garbage again. What calls leave behind is nearly always
-    freed by its reference count, so the search for cycles may be rarer than Python's defaults, which suit small programs."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
 
 
 def _banner(gateway: Gateway, port: int, as_json: bool) -> None:
