@@ -72,7 +72,7 @@ class Link:
         `patience_s` seconds.
         """
         async with self.turn():
-            deadline = time.monotonic() + patience_s
+            deadline, closes = time.monotonic() + patience_s, self._closes
             while True:
                 try:
                     payload = await self._reset_once(call)
@@ -80,6 +80,7 @@ class Link:
                     if not self._left_running or time.monotonic() + _PAUSE_S > deadline:
                         raise
                     await asyncio.sleep(_PAUSE_S)
+                    self._check_not_closed(closes)
                 else:
                     self._lost, self._left_running = None, False
                     return payload
@@ -124,16 +125,20 @@ class Link:
         opening, closes = asyncio.ensure_future(self._open_wire()), self._closes
         self._opening = opening
         try:
-            return await opening
+            wire = await opening
         except asyncio.CancelledError:
-            if self._closes != closes and opening.cancelled():
-                raise EpisodeLost(_CLOSED) from None
+            if opening.cancelled():
+                self._check_not_closed(closes)
             if not opening.cancelled() and opening.done() and opening.exception() is None:
                 self._close_later(opening.result())  # it was open already when the cancellation came
                 await finish(self._drain())
             raise
         finally:
             self._opening = None
+        if self._closes != closes:
+            self._close_later(wire)  # it opened in the moment in which the user closed
+        self._check_not_closed(closes)
+        return wire
 
     async def _watched(self, wire: Wire, call: Callable[[Wire], Awaitable[T]]) -> T:
         try:
@@ -183,9 +188,10 @@ class Link:
 
     async def _drain(self, *others: asyncio.Task[Wire] | None) -> None:
         """Wait for the end of what is being closed, and of the others."""
-        ending: set[asyncio.Task[Any]] = {*self._closing, *(other for other in others if other is not None)}
-        if ending:
-            await asyncio.wait(ending)
+        ending = {other for other in others if other is not None}
+        while ending or self._closing:
+            await asyncio.wait({*ending, *self._closing})
+            ending = {other for other in ending if not other.done()}
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -193,9 +199,12 @@ class Link:
         self._move_to_this_loop()
         closes = self._closes
         async with self._turn:
-            if self._closes != closes:
-                raise EpisodeLost(_CLOSED)
+            self._check_not_closed(closes)
             yield
+
+    def _check_not_closed(self, closes: int) -> None:
+        if self._closes != closes:
+            raise EpisodeLost(_CLOSED)
 
     def _move_to_this_loop(self) -> None:
         """Leave behind what belongs to another loop. A loop that still runs, in another thread, closes its own things."""

@@ -107,6 +107,36 @@ async def test_a_cancelled_connect_leaves_nothing_even_without_close(served: Ser
         await account.check()
 
 
+@pytest.mark.parametrize("name", ["connect", "reset, step, state", "new_session"])
+async def test_a_close_at_any_await_point_of_another_call_leaves_nothing(name: str, served: ServerThread) -> None:
+    account = Account(served)
+    clients: list[CountingClient] = []
+
+    def make() -> Coroutine[Any, Any, object]:
+        clients.append(CountingClient(served.url))
+        return WORK[name](clients[-1])
+
+    async for _ in every_await_point(make, instead=lambda: clients[-1]._close_async()):
+        await clients[-1].close()  # what went on after the first close: steps of a program that did not know
+        await account.check()
+    await clients[-1].close()
+
+
+@pytest.mark.parametrize("family", [ServerProvider, ImageProvider])
+async def test_a_close_at_any_await_point_of_a_start_leaves_no_server(family: Any, served: ServerThread) -> None:
+    account = Account(served)
+    made: list[tuple[CountingClient, Any]] = []
+
+    def make() -> Coroutine[Any, Any, object]:
+        provider = family(served.url)
+        made.append((CountingClient(provider=provider), provider))
+        return made[-1][0]._connect_async()
+
+    async for _ in every_await_point(make, instead=lambda: made[-1][0]._close_async()):
+        assert made[-1][1].running == 0
+        await account.check()
+
+
 @pytest.mark.parametrize("family", [ServerProvider, ImageProvider])
 async def test_a_cancellation_of_a_start_at_any_await_point_leaves_no_server(family: Any, served: ServerThread) -> None:
     account = Account(served)

@@ -259,6 +259,23 @@ async def test_a_one_session_server_that_still_runs_the_given_up_step_is_asked_u
             assert (await resetting).observation == Count(0)
 
 
+async def test_a_close_ends_that_asking() -> None:
+    async with ScriptedServer(capacity=1) as server:
+        client = CountingClient(server.url, message_timeout_s=5)
+        await client.reset()
+        server.hold_reply()
+        with pytest.raises(ReplyTimeout):
+            await client.step(Add(1), timeout_s=SHORT)
+        resetting = asyncio.ensure_future(client.reset())
+        await server.until(lambda: server.sessions_opened >= 3)
+        await client.close()
+        with pytest.raises((EpisodeLost, CapacityReached)):
+            await asyncio.wait_for(resetting, 2)
+        server.release_reply()
+        assert (await client.reset()).observation == Count(0)
+        await client.close()
+
+
 # The far end
 
 

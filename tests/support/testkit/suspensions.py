@@ -15,23 +15,31 @@ LIMIT = 400
 TIMEOUT_S = 10.0
 
 
-async def every_await_point(make: Callable[[], Coroutine[Any, Any, object]]) -> AsyncIterator[int]:
+async def every_await_point(
+    make: Callable[[], Coroutine[Any, Any, object]], instead: Callable[[], Coroutine[Any, Any, object]] | None = None
+) -> AsyncIterator[int]:
     """Runs the coroutine once for each of its await points and cancels it there; yields the number of the point after each.
 
-    Ends when a run came to its end before the point was reached. AssertionError if a cancellation was swallowed, or if there is
-    no end.
+    `instead` of being cancelled, it can be met there by another coroutine, which is then waited for as well; it may fail with a
+    RuntimeError or a ConnectionError. Ends when a run came to its end before the point was reached. AssertionError if a
+    cancellation was swallowed, or if there is no end.
     """
     for point in range(1, LIMIT):
-        if not await _cancelled_at(point, make):
+        if not await _cancelled_at(point, make, instead):
             return
         yield point
     raise AssertionError(f"more than {LIMIT} await points")
 
 
-async def _cancelled_at(point: int, make: Callable[[], Coroutine[Any, Any, object]]) -> bool:
+async def _cancelled_at(
+    point: int,
+    make: Callable[[], Coroutine[Any, Any, object]],
+    instead: Callable[[], Coroutine[Any, Any, object]] | None,
+) -> bool:
     loop = asyncio.get_running_loop()
     count = 0
     delivered = False
+    met: list[asyncio.Task[object]] = []
 
     def suspended() -> None:
         nonlocal count
@@ -41,7 +49,11 @@ async def _cancelled_at(point: int, make: Callable[[], Coroutine[Any, Any, objec
 
     def cancel() -> None:
         nonlocal delivered
-        delivered = task.cancel()  # False: it had ended by itself, and what suspended is a task that stays
+        if instead is None:
+            delivered = task.cancel()  # False: it had ended by itself, and what suspended is a task that stays
+        elif not task.done():
+            delivered = True
+            met.append(asyncio.Task(instead(), loop=loop))
 
     def factory(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
         return asyncio.Task(_counted(work, suspended), loop=loop, **options)
@@ -50,12 +62,17 @@ async def _cancelled_at(point: int, make: Callable[[], Coroutine[Any, Any, objec
     try:
         task = loop.create_task(make())
         await asyncio.wait({task}, timeout=TIMEOUT_S)
+        for other in met:
+            await asyncio.wait_for(other, TIMEOUT_S)
     finally:
         loop.set_task_factory(None)
     assert task.done(), f"cancelled at its {point}th await point, it goes on for more than {TIMEOUT_S:g} s"
     if not delivered:
         task.result()
         return False
+    if instead is not None:
+        assert isinstance(task.exception(), (RuntimeError, ConnectionError, type(None))), task
+        return True
     assert task.cancelled(), f"the cancellation at the {point}th await point was swallowed: {task!r}"
     return True
 
