@@ -65,7 +65,8 @@ class PoolSettings:
 @dataclass(frozen=True, slots=True)
 class EnvironmentSettings:
     """One environment. `reset` are the arguments of resets that the gateway makes by itself; `lane_queue` is how many calls
-    may wait behind the running one in one lane."""
+    may wait behind the running one in one lane; after `poll_after_s` the stream of a call that lasts is closed, and its client
+    comes back for the answer (revision 2025-11-25; None: never)."""
 
     name: str
     source: Source
@@ -76,6 +77,7 @@ class EnvironmentSettings:
     late_reply: LateReply = "tell"
     reset: Mapping[str, Any] = field(default_factory=_empty)
     lane_queue: int = 16
+    poll_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

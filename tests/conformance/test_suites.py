@@ -48,7 +48,7 @@ def judged_url(venv_python: Callable[[str], Path], node_modules: Callable[[str],
     venv_python(venvs.OPENENV_0_10)
     node_modules(node.SUITES)
     with servers.launch("judged", env={"MAX_SESSIONS": SESSIONS}) as server:
-        with cli.serving(f"judged={server.base_url}?schemas=native") as gateway:
+        with cli.serving(f"judged={server.base_url}?schemas=native&poll_after_s=2") as gateway:
             yield gateway.url("judged")
 
 

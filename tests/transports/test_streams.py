@@ -14,7 +14,7 @@ from testkit.scripted import ScriptedServer
 
 
 def events(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")]
 
 
 async def slow(server: ScriptedServer, call: Any, seconds: float) -> httpx.Response:

@@ -47,6 +47,7 @@ PLACES: Mapping[str, tuple[Room, str]] = MappingProxyType({
     "late_reply": ("environment", "late_reply"),
     "reset": ("environment", "reset"),
     "lane_queue": ("environment", "lane_queue"),
+    "poll_after_s": ("environment", "poll_after_s"),
 })
 """Option → the part of EnvironmentSettings and the field there."""
 

@@ -52,6 +52,8 @@ async def call_tool(environment: Environment, caller: Caller, params: JsonObject
             environment.lanes.discard(lane)  # opened by this call: nobody has its handle, so nobody could ever end it
         raise
     finally:
+        if caller.request is not None and caller.request.gone():
+            caller.request.heard = lane.kept_of_last_turn()
         environment.lanes.discard_unopened(lane)
 
 

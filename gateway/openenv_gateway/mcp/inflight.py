@@ -26,6 +26,10 @@ def ticks() -> Iterator[float]:
     return chain(FIRST_TICKS_S, repeat(LATER_TICK_S))
 
 
+def _nothing() -> None:
+    """What is done about an answer that nobody else was to be told."""
+
+
 def _starting() -> str:
     return "starting"
 
@@ -37,7 +41,8 @@ class InFlight:
 
     `progress_token`: the client's, None if it wants no progress; `log_level`: the least urgent level that it wants to see, None
     for none. `is_logged`: whether it wants any, so that texts that nobody reads need not be written. `doing` says in a few
-    words what the request waits for. `outbox` holds notifications that are not sent yet.
+    words what the request waits for. `outbox` holds notifications that are not sent yet. `heard` is to be called when a
+    client that had left got the answer all the same.
     """
 
     def __init__(
@@ -55,6 +60,7 @@ class InFlight:
         self.is_logged = self.log_level is not None and self.log_level in LEVELS
         self.doing: Callable[[], str] = _starting
         self.outbox: list[bytes] = []
+        self.heard: Callable[[], None] = _nothing
 
     @property
     def progress_token(self) -> str | int | None:

@@ -11,6 +11,7 @@ from openenv_gateway.errors import LaneBusy
 from openenv_gateway.mcp.broadcast import Subscription
 from openenv_gateway.mcp.inflight import InFlight
 from openenv_gateway.mcp.jsonrpc import INVALID_REQUEST, RequestId, RpcError
+from openenv_gateway.mcp.mailbox import Mailbox, Posted
 from openenv_gateway.mcp.revisions import Revision
 from openenv_gateway.sessions.lane import Lane
 from openenv_gateway.sessions.phases import Phase
@@ -23,7 +24,7 @@ class McpSession:
 
     `is_connection`: the session is one connection (stdio, a WebSocket): its lane needs no handle, and it ends with it alone.
     `log_level`: the least urgent level of log messages that its client wants (logging/setLevel); `stream`: its GET stream, if
-    one is open.
+    one is open; `mailbox`: the answers for which its client may come back, if any call lasted.
     """
 
     id: str
@@ -33,6 +34,7 @@ class McpSession:
     lane: Lane | None = None
     log_level: str | None = None
     stream: Subscription | None = None
+    mailbox: Mailbox | None = None
     lanes: set[Lane] = field(default_factory=set)
     in_flight: dict[RequestId, InFlight] = field(default_factory=dict)
     last_used: float = field(default_factory=time.monotonic)
@@ -50,6 +52,12 @@ class McpSession:
         if identity in self.in_flight:
             raise RpcError(INVALID_REQUEST, f"A request with the id {identity!r} is still running in this session")
         self.in_flight[identity] = request
+
+    def post(self, request: InFlight) -> Posted:
+        """Keep the answer to a call that lasts for a client that comes back for it."""
+        if self.mailbox is None:
+            self.mailbox = Mailbox()
+        return self.mailbox.open(request)
 
     def end(self, identity: RequestId) -> None:
         self.in_flight.pop(identity, None)

@@ -58,6 +58,7 @@ class Lane:
         self._telling: list[Late] = []
         self._answer: Observation | None = None
         self._untold: list[Late] = []
+        self._kept: tuple[Late, ...] = ()
         self._lost_because = ""
         self._loss_told = False
 
@@ -121,6 +122,15 @@ class Lane:
             self.phase = advance(self.phase, Event.CLOSE)
         await self._wire.close()
 
+    def kept_of_last_turn(self) -> Callable[[], None]:
+        """Asked for right after a `call` whose caller had left: to be called if the caller got its outcome after all."""
+        kept = self._kept
+
+        def heard() -> None:
+            self._untold = [late for late in self._untold if not any(late is one for one in kept)]
+
+        return heard
+
     def give_up_session(self, reason: str) -> None:
         """Give the environment session back although the lane stays: the next call is told that its episode is lost."""
         if self.phase in (Phase.IN_EPISODE, Phase.DONE):
@@ -130,12 +140,14 @@ class Lane:
 
     async def _begin_turn(self) -> None:
         if self._waiting > self._settings.lane_queue:
+            self._kept = ()
             raise LaneBusy(f"{self._waiting} calls are running or waiting in this session already")
         self._waiting += 1
         try:
             await self._turn.acquire()
         except BaseException:
             self._waiting -= 1
+            self._kept = ()
             raise
         self.last_used = time.monotonic()
         self._telling, self._answer = [], None
@@ -144,7 +156,8 @@ class Lane:
         """`is_gone`: the caller did not get what it was to be told, so the next one is."""
         if is_gone:
             answer = [] if self._answer is None else [Late(*self._wire.sent, self._answer)]
-            self._untold = [*self._telling, *answer, *self._untold]
+            self._kept = (*self._telling, *answer)
+            self._untold = [*self._kept, *self._untold]
         self._turn.release()
         self._waiting -= 1
         self.last_used = time.monotonic()

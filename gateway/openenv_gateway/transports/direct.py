@@ -26,6 +26,10 @@ class Line(Protocol):
         """Hand over bytes of the response; dropped when the client is gone."""
         ...
 
+    def done(self, exchange: DirectExchange) -> None:
+        """The response is complete although the request is still carried out: the connection may take the next one."""
+        ...
+
     async def drain(self) -> None:
         """Wait while the client reads more slowly than it is written to."""
         ...
@@ -73,6 +77,10 @@ class DirectExchange(Exchange):
         else:
             self._line.write(head)
             self._line.write(body)
+
+    async def end_stream(self) -> None:
+        await super().end_stream()
+        self._line.done(self)
 
     async def receive(self) -> Message:
         """ASGI's receive, for a request whose body was taken: it tells of the client's leaving only."""

@@ -19,6 +19,7 @@ from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.inflight import FIRST_TICKS_S, InFlight, ticks
 from openenv_gateway.mcp.jsonrpc import RpcError
 from openenv_gateway.mcp.ladder import ROUTING_HEADERS
+from openenv_gateway.mcp.mailbox import Posted
 from openenv_gateway.transports.guards import Refused
 from openenv_gateway.transports.headers import EVENT_STREAM, Head
 from openenv_gateway.transports.lasting import LastingCalls
@@ -32,6 +33,8 @@ EVENT_HEADERS: Fields = (("cache-control", "no-cache, no-transform"), ("x-accel-
 ATTEND_AFTER_S = FIRST_TICKS_S[0]
 """Calls that are answered sooner are not attended: nobody gives up sooner, and attending costs a task."""
 KEEP_ALIVE_S = 10.0
+PRIME_AFTER_S = 2.0
+"""A call that lasts so long is answered by a stream to which its client can come back. Shorter ones are seldom interrupted."""
 
 
 class Exchange:
@@ -42,6 +45,12 @@ class Exchange:
         self.principal = caller.name
         self.lasting = lasting
         self._is_streaming = False
+        self.keep_answer: Callable[[InFlight], Posted] | None = None
+        """Makes a place for the answer to a call that lasts, where its client may come back for it."""
+        self.poll_after_s: float | None = None
+        """When its stream is closed then, so that its client does come back; None: never."""
+        self._posted: Posted | None = None
+        self._is_left_alone = False
         self._request: InFlight | None = None
         self._on_leave: Callable[[], object] = _nothing
         self._tasks: tuple[asyncio.Task[None], ...] = ()
@@ -95,23 +104,42 @@ class Exchange:
         on_leave()
 
     async def _tick(self, request: InFlight) -> None:
-        quiet = 0.0
+        quiet = lasted = 0.0
         for number, pause in enumerate(ticks()):
             await asyncio.sleep(pause if number else 0.0)  # the first pause, ATTEND_AFTER_S, is over
+            lasted += pause
             request.progress()
             quiet = 0.0 if request.outbox else quiet + pause
+            if request.outbox or lasted >= PRIME_AFTER_S:
+                await self._prime(request)
             if request.outbox:
                 await self.flush(request)
             elif quiet >= KEEP_ALIVE_S:
                 quiet = 0.0
                 await self.stream(b": still working\n\n")
+            if self._posted is not None and self.poll_after_s is not None and lasted >= self.poll_after_s:
+                await self._leave_alone()
+                return
+
+    async def _prime(self, request: InFlight) -> None:
+        """Begin the stream with the event that a client may come back with, where it may."""
+        if self.keep_answer is not None and self._posted is None:
+            self._posted = self.keep_answer(request)
+            await self.stream(self._posted.priming)
+
+    async def _leave_alone(self) -> None:
+        """Close the stream although the call goes on: its client comes back for the answer, or has left for all we know."""
+        self._tasks[0].cancel()  # it would take the end of the response for a leave that comes later
+        self._is_left_alone = True
+        self._on_leave()
+        await self.end_stream()
 
     async def flush(self, request: InFlight) -> None:
         """Send what is in the request's outbox, if the client takes events; else it is dropped, as there is no way to it."""
         if not request.outbox:
             return
         messages, request.outbox = request.outbox, []
-        if self.head.accepted.events:
+        if self.head.accepted.events and not self._is_left_alone:
             for message in messages:
                 await self.stream(event(message))
 
@@ -140,6 +168,10 @@ class Exchange:
 
     async def message(self, status: int, body: bytes, headers: Fields = ()) -> None:
         """The last message of the response, in whichever form the response has by now."""
+        if self._posted is not None:
+            self._posted.finish(body)
+        if self._is_left_alone:
+            return
         if self._is_streaming:
             await self.send({"type": "http.response.body", "body": event(body)})
         elif status == 200 and not self.head.accepted.json:

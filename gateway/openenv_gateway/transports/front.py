@@ -33,7 +33,6 @@ class FrontProtocol(HttpToolsProtocol):
         self._known: KnownHead | None = None
         self._is_between = True  # uvicorn's parser stands between two requests
         self._exchange: DirectExchange | None = None
-        self._task: asyncio.Task[None] | None = None
         self._early = b""
         self._ends_after = False
         self._answered_at = 0.0
@@ -109,8 +108,8 @@ class FrontProtocol(HttpToolsProtocol):
         except Refused:
             return False
         self._exchange = DirectExchange(known.head, principal, self, known.place.lasting)
-        self._task = self.loop.create_task(self._answer(known, self._exchange, body))
-        self.tasks.add(self._task)  # uvicorn ends them when it stops
+        task = self.loop.create_task(self._answer(known, self._exchange, body))
+        self.tasks.add(task)  # uvicorn ends them when it stops
         return True
 
     async def _answer(self, known: KnownHead, exchange: DirectExchange, body: bytes) -> None:
@@ -122,17 +121,19 @@ class FrontProtocol(HttpToolsProtocol):
             log.exception("a request failed")
             await self._fail(exchange)
         finally:
-            self._answered(exchange)
+            if (task := asyncio.current_task(self.loop)) is not None:
+                self.tasks.discard(task)
+            self.done(exchange)
 
     async def _fail(self, exchange: DirectExchange) -> None:
         self._ends_after = True
         if not exchange.is_started:
             await exchange.respond(500, b"Internal Server Error", "text/plain", (("connection", "close"),))
 
-    def _answered(self, exchange: DirectExchange) -> None:
-        if self._task is not None:
-            self.tasks.discard(self._task)
-        self._exchange = self._task = None
+    def done(self, exchange: DirectExchange) -> None:
+        if self._exchange is not exchange:  # its response was complete before its request was
+            return
+        self._exchange = None
         self.server_state.total_requests += 1
         if self.transport.is_closing():
             return

@@ -29,7 +29,7 @@ from openenv_gateway.transports.guards import Refused, check_content_type, read_
 from openenv_gateway.transports.headers import Head
 from openenv_gateway.transports.lasting import LastingCalls
 from openenv_gateway.transports.openenv_rpc import names_openenv_session
-from openenv_gateway.transports.streams import serve_get, serve_listen
+from openenv_gateway.transports.streams import serve_get, serve_listen, serve_resumed
 from openenv_gateway.transports.withdrawal import Withdrawals
 
 log = logging.getLogger(__name__)
@@ -58,6 +58,7 @@ class StreamableHttp:
     def __init__(self, endpoint: Endpoint, max_body_bytes: int, withdrawals: Withdrawals) -> None:
         self._endpoint, self.max_body_bytes, self._withdrawals = endpoint, max_body_bytes, withdrawals
         self.lasting = LastingCalls(ATTEND_AFTER_S)
+        self._poll_after_s = endpoint.environment.settings.poll_after_s
         self._may_mirror = endpoint.environment.settings.mapping.schemas == "native"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -180,12 +181,14 @@ class StreamableHttp:
         """Answer one request. Its session knows it, so that a cancellation finds it.
 
         A client that merely drops the connection has not cancelled (handshake era): the call goes on, and its lane keeps the
-        outcome for the next call.
+        outcome for the next call, unless the client comes back for it (see `mailbox`).
         """
         request = InFlight(message.params, session.log_level if session else None, self.lasting.loop)
         if session is not None:
             session.begin(message.id, request)
             revision = session.revision
+            if revision is Revision.V2025_11_25:
+                exchange.keep_answer, exchange.poll_after_s = session.post, self._poll_after_s
         caller = Caller(revision, exchange.principal, session, exchange.head.lane_name, request)
         try:
             with exchange.attended(request, request.leave):
@@ -247,6 +250,10 @@ class StreamableHttp:
             raise Refused(400, "GET opens the stream of the session in its Mcp-Session-Id header, which is missing")
         session = self._session(exchange)
         assert session is not None
+        posted = session.mailbox.find(exchange.head.headers.get("last-event-id")) if session.mailbox is not None else None
+        if posted is not None:
+            await serve_resumed(exchange, session, posted, self._withdrawals)
+            return
         await serve_get(exchange, session, self._endpoint.broadcast, self._withdrawals)
 
     def _session(self, exchange: Exchange) -> McpSession | None:

@@ -15,6 +15,7 @@ from openenv_gateway.mcp.broadcast import (
     granted_of,
 )
 from openenv_gateway.mcp.jsonrpc import INVALID_REQUEST, Request, RpcError, notification_message
+from openenv_gateway.mcp.mailbox import Posted
 from openenv_gateway.mcp.sessions import McpSession
 from openenv_gateway.transports.exchange import KEEP_ALIVE_S, Exchange, event
 from openenv_gateway.transports.withdrawal import Withdrawals
@@ -39,6 +40,28 @@ async def serve_get(exchange: Exchange, session: McpSession, broadcast: Broadcas
         broadcast.unsubscribe(subscription)
         if session.stream is subscription:
             session.stream = None
+
+
+async def serve_resumed(exchange: Exchange, session: McpSession, posted: Posted, withdrawals: Withdrawals) -> None:
+    """The answer to a call whose client lost its stream, or was told to come back, and does. Waits for it if need be."""
+    subscription = Subscription()
+    answering = asyncio.ensure_future(posted.answer())
+    answering.add_done_callback(lambda _: subscription.put(None))
+    try:
+        await exchange.start_stream()
+        await exchange.stream(posted.priming)
+        with withdrawals.watched(exchange.caller, subscription.end):
+            await _relay(exchange, subscription, lambda method: b"")
+        if answering.done():
+            await exchange.stream(event(answering.result()))
+            posted.heard()
+            if session.mailbox is not None:
+                session.mailbox.close(posted)
+        elif subscription.reason is not None:
+            await exchange.stream(f": {subscription.reason}\n\n".encode())
+        await exchange.end_stream()
+    finally:
+        answering.cancel()
 
 
 async def serve_listen(exchange: Exchange, request: Request, broadcast: Broadcast, withdrawals: Withdrawals) -> None:

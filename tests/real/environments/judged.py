@@ -125,6 +125,12 @@ def add_slow(box: FastMCP) -> None:
         return "Logging test completed"
 
     @box.tool
+    async def test_reconnection() -> str:
+        """Take so long that the gateway asks its client to come back for the answer."""
+        await asyncio.sleep(2.5 * SLOW_S)
+        return "Reconnection test completed"
+
+    @box.tool
     def test_logging_tool() -> str:
         """Answer, whether or not anybody wants to read a log."""
         return "nothing was logged"
