@@ -83,7 +83,8 @@ def test_field_errors_say_where_and_what(frame: dict[str, Any], errors: list[tup
 
 def test_no_free_place_is_capacity_reached_with_what_the_server_said_of_it() -> None:
     counts = {"active_sessions": 2, "max_sessions": 2}
-    for error in (CapacityReached("full", counts), QueueTimeout("No session became free", retry_after_s=5, **counts)):
+    waited = QueueTimeout("No session became free", retry_after_s=5, active_sessions=2, max_sessions=2)
+    for error in (CapacityReached("full", counts), waited):
         raw, over = failure_frame(error)
         data = json.loads(raw)["data"]
         assert (data["code"], over) == ("CAPACITY_REACHED", True)

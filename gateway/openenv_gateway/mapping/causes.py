@@ -99,7 +99,8 @@ def _fault(error: environment.EnvironmentFault, action: JsonObject) -> Failure:
 def _capacity(error: environment.CapacityReached, _: JsonObject) -> Failure:
     limit = "" if error.max_sessions is None else f": all {error.max_sessions} are in use"
     cause = f"The environment server has no free session{limit}. Nothing was sent."
-    return Failure(error.code, words(error.message), cause, True, error.next_step, {"retry_after_s": RETRY_CAPACITY_S, **counts(error)})
+    data = {"retry_after_s": RETRY_CAPACITY_S, **counts(error)}
+    return Failure(error.code, words(error.message), cause, True, error.next_step, data)
 
 
 def _refused(error: environment.SessionRefused, _: JsonObject) -> Failure:
