@@ -4,9 +4,9 @@
 one event loop, used by one call at a time, closed once. `link.Link` keeps the wire, opens another when it is over, and decides
 what happens to calls after an episode was lost; a wire only says that it is over and never plays on in another episode.
 
-A wire for another protocol is a class with these members, made by an async function `open(options) -> Wire`, and a line in
-`_WIRES`. Payloads are plain JSON objects in the shape that OpenEnv's own servers use, since users' `_parse_result` and
-`_parse_state` read them:
+A wire for another protocol is a class with these members, made by an async function `open_wire(options) -> Wire` of its
+module, and a line in `_WIRES`. Payloads are plain JSON objects in the shape that OpenEnv's own servers use, since users'
+`_parse_result` and `_parse_state` read them:
 
     reset, step   {"observation": {...}, "reward": number | null, "done": bool[, "metadata": {...}]}
     state         the state object itself

@@ -15,6 +15,7 @@ from testkit.threaded import ServerThread
 
 from openenv_client import EnvClient, GenericEnvClient, StepResult, SyncEnvClient
 from openenv_client.errors import EpisodeLost
+from openenv_client.threads import LoopThread
 
 IN_SYNC = (
     "EnvClient is already being used in sync mode. "
@@ -322,3 +323,16 @@ def test_64_clients_opened_and_closed_leave_no_thread_and_no_loop(served: Server
         (client if number % 2 else client.sync()).close()
     assert (threading.active_count(), loops()) == before
     served.wait(lambda server: server.sessions_open == 0)
+
+
+def test_a_connection_on_a_loop_that_still_runs_elsewhere_is_closed_there(served: ServerThread) -> None:
+    first, second = LoopThread(), LoopThread()
+    client = CountingClient(served.url)
+    first.run(client._reset_async)
+    with pytest.raises(EpisodeLost, match="another event loop"):
+        second.run(client._state_async)
+    assert second.run(client._reset_async).observation == Count(0)
+    served.wait(lambda server: server.sessions_open == 1)
+    second.run(client._close_async)
+    for thread in (first, second):
+        thread.stop()
