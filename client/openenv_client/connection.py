@@ -49,7 +49,7 @@ class Connection:
         self._max_message_bytes = max_message_bytes
         self._dumps = dumps
         self._inbox = Inbox()
-        websocket.deliver_to(self._receive)
+        websocket.deliver_to(self._receive, max_message_bytes)
         self._reader = asyncio.create_task(self._read(), name=f"reader of {url}")
 
     @classmethod

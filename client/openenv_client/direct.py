@@ -7,7 +7,6 @@ reply that arrives as one whole text frame is recognised here. The library reads
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,8 @@ from openenv_client.framing import Boundaries, Masks, text_frame, whole_text
 END_OF_HEAD = b"\r\n\r\n"
 
 _MASKS = Masks()
+_NOTHING = -1
+"""The limit below which no message is: the library reads all of them."""
 
 
 class DirectConnection(ClientConnection):
@@ -32,11 +33,14 @@ class DirectConnection(ClientConnection):
         self._pieces: list[bytes] = []
         self._boundaries: Boundaries | None = None
         self._is_between = False
-        self._limit = self.protocol.max_message_size or sys.maxsize
+        self._limit = _NOTHING
 
-    def deliver_to(self, deliver: Callable[[bytes], None]) -> None:
-        """From now on `deliver` is called with every message, in the order in which they came. It must not raise."""
-        self._deliver = deliver
+    def deliver_to(self, deliver: Callable[[bytes], None], max_message_bytes: int) -> None:
+        """From now on `deliver` is called with every message, in the order in which they came. It must not raise.
+
+        `max_message_bytes` is the library's `max_size`: what is larger is left to the library, which ends the connection.
+        """
+        self._deliver, self._limit = deliver, max_message_bytes
         early, self._early = self._early, []
         for message in early:
             deliver(message)

@@ -26,7 +26,7 @@ async def test_every_message_is_handed_over_whole_and_in_order_also_what_came_be
             assert isinstance(socket, DirectConnection)
             await asyncio.wait_for(await socket.ping(), LONG)  # its answer comes behind all that was sent
             came: asyncio.Queue[bytes] = asyncio.Queue()
-            socket.deliver_to(came.put_nowait)
+            socket.deliver_to(came.put_nowait, 2**20)
             assert [came.get_nowait() for _ in range(came.qsize())] == [b"at once", b"in three pieces", b"bytes"]
             assert socket.send_now(b"one") and socket.send_now("zwei: ä".encode())
             assert await asyncio.wait_for(came.get(), LONG) == b"heard 'one'"
