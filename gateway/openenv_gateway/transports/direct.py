@@ -55,6 +55,8 @@ class DirectExchange(Exchange):
         self.is_gone = True
         if self._left is not None and not self._left.done():
             self._left.set_result(None)
+        if self.lasting.forget(self):
+            self._on_leave()
 
     async def answer(self, identity: jsonrpc.RequestId, result: JsonObject, headers: Fields = ()) -> None:
         body = jsonrpc.result_message(identity, result)

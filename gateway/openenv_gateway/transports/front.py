@@ -12,6 +12,7 @@ import logging
 from typing import Any
 
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
@@ -43,7 +44,8 @@ class FrontProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._exchange is not None:  # a client that does not wait for its answer: one request at a time
             self._early += data
-            self.flow.pause_reading()
+            if len(self._early) > HIGH_WATER_LIMIT:  # not before: who does not read does not learn that the client leaves
+                self.flow.pause_reading()
         elif not (self._is_between and (self.cycle is None or self.cycle.response_complete) and self._begin(data)):
             super().data_received(data)
 
@@ -96,6 +98,8 @@ class FrontProtocol(HttpToolsProtocol):
 
     def _begin(self, data: bytes) -> bool:
         """Whether `data` was a request that goes the shorter way; then it is under way."""
+        if self.flow.write_paused:  # a client that asks on without reading: uvicorn's way waits for it
+            return False
         known = self._known
         body = None if known is None else known.body_of(data)
         if known is None or body is None:
@@ -117,6 +121,9 @@ class FrontProtocol(HttpToolsProtocol):
             await known.place.post(exchange, body)
         except Refused as refused:
             await exchange.refuse(refused)
+        except asyncio.CancelledError:  # the server stops, and waits no longer
+            await self._fail(exchange)
+            raise
         except Exception:
             log.exception("a request failed")
             await self._fail(exchange)
@@ -126,12 +133,15 @@ class FrontProtocol(HttpToolsProtocol):
             self.done(exchange)
 
     async def _fail(self, exchange: DirectExchange) -> None:
+        if self._exchange is not exchange:
+            return
         self._ends_after = True
         if not exchange.is_started:
             await exchange.respond(500, b"Internal Server Error", "text/plain", (("connection", "close"),))
 
     def done(self, exchange: DirectExchange) -> None:
-        if self._exchange is not exchange:  # its response was complete before its request was
+        """See Line. Called for every exchange, at its end at the latest."""
+        if self._exchange is not exchange:
             return
         self._exchange = None
         self.server_state.total_requests += 1

@@ -69,7 +69,7 @@ def learn(data: bytes, gate: Gate) -> KnownHead | None:
     end += len(END)
     length = _LENGTH.search(data, 0, end)
     read = _Read()
-    if length is None or not read.feed(data[:end]):
+    if length is None or data.count(b"\n", 0, end) != data.count(b"\r\n", 0, end) or not read.feed(data[:end]):
         return None
     place = gate.place(read.path)
     if not isinstance(place, StreamableHttp):
@@ -101,7 +101,8 @@ class _Read:
             url = httptools.parse_url(self._url)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade):
             return False
-        self.path, self.query = url.path.decode("ascii"), url.query or b""
+        # A path may be missing ("http://host"), or hold any bytes; then it is no place.
+        self.path, self.query = (url.path or b"").decode("latin-1"), url.query or b""
         return self._is_complete and self._is_plain()
 
     def _is_plain(self) -> bool:

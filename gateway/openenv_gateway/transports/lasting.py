@@ -41,6 +41,10 @@ class LastingCalls:
         """The call has ended; it may have been attended already."""
         self._due.pop(call, None)
 
+    def forget(self, call: Lasting) -> bool:
+        """Never attend the call. Returns whether it has begun, has not ended, and was not attended yet."""
+        return self._due.pop(call, None) is not None
+
     def _look(self) -> None:
         now = self.loop.time()
         self._timer = None

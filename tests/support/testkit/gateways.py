@@ -8,9 +8,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
 from openenv_gateway.cli.serve import HttpServer, http_config, listen
 from openenv_gateway.mapping.options import MappingOptions
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
+from openenv_gateway.transports.front import FrontProtocol
 from openenv_gateway.transports.gateway import Gateway
 
 TIMEOUTS = Timeouts(connect_s=5, launch_s=60, reset_s=5, step_s=5, queue_s=5, late_reply_s=5)
@@ -40,7 +43,13 @@ class Served:
     """A gateway that serves over HTTP on loopback, in this process."""
 
     gateway: Gateway
+    server: HttpServer
     base_url: str
+
+    @property
+    def port(self) -> int:
+        """Where it listens, on 127.0.0.1."""
+        return int(self.base_url.rpartition(":")[2])
 
     def url(self, name: str = "counting") -> str:
         """The MCP URL of one environment."""
@@ -48,15 +57,20 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(*environments: EnvironmentSettings, **changes: Any) -> AsyncIterator[Served]:
-    """The real HTTP server in front of these environments; ended with everything that it launched."""
+async def serving(
+    *environments: EnvironmentSettings, protocol: type[HttpToolsProtocol] = FrontProtocol, **changes: Any
+) -> AsyncIterator[Served]:
+    """The real HTTP server in front of these environments; ended with everything that it launched. `protocol` answers on its
+    connections."""
     settings = gateway_settings(*environments, **changes)
     with listen("127.0.0.1", 0) as listener:
         async with Gateway(settings) as gateway:
-            server = HttpServer(http_config(gateway))
+            config = http_config(gateway)
+            config.http = protocol
+            server = HttpServer(config)
             task = asyncio.create_task(server.serve(sockets=[listener]))
             try:
-                yield Served(gateway, f"http://127.0.0.1:{listener.getsockname()[1]}")
+                yield Served(gateway, server, f"http://127.0.0.1:{listener.getsockname()[1]}")
             finally:
                 server.should_exit = True
                 await task
