@@ -9,6 +9,7 @@
     │   ├── CapacityReached                      no free slot; carries active_sessions, max_sessions
     │   └── FactoryFailed                        the server could not build its environment
     ├── EnvironmentFault (RuntimeError)          an error frame that answers a request; the session goes on
+    │   └── InvalidArguments                     the gateway refused the action; the environment was not touched
     ├── ReplyTimeout (TimeoutError)              sent, but no reply in time; the connection now owes one reply
     ├── ReplyOwed (RuntimeError)                 a call on a connection that still owes a reply
     ├── LateReply (RuntimeError)                 the outcome of an earlier step came late; the step at hand was not sent
@@ -128,6 +129,16 @@ class EnvironmentFault(OpenEnvError, RuntimeError):
     def __init__(self, message: str, code: str, errors: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(f"Server error: {message} (code: {code})")
         self.message, self.code, self.errors = message, code, tuple(errors)
+
+
+class InvalidArguments(EnvironmentFault):
+    """The gateway refused an action or arguments by the environment's own schema: nothing was sent (production mode only;
+    in simulation mode the environment's server says what it thinks of them). `errors` are the fields at fault, if told."""
+
+    next_step = "Correct the action and try again; the environment was not touched."
+
+    def __init__(self, message: str, code: str = "INVALID_ARGUMENTS", errors: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(message, code, errors)
 
 
 class ReplyTimeout(OpenEnvError, TimeoutError):

@@ -79,6 +79,11 @@ CASES: dict[type[Exception], tuple[Callable[[], Exception], tuple[str, ...], Jso
         ("Invalid action_id: 99. Valid range: [0, 5]",),
         {"action": ACTION},
     ),
+    environment.InvalidArguments: (
+        lambda: environment.InvalidArguments("column is 9."),
+        ("column is 9.",),
+        {"action": ACTION},
+    ),
     environment.ReplyTimeout: (
         lambda: environment.ReplyTimeout("step", 60),
         ("No reply to step within 60 s", "was sent", "outcome is unknown", "the next call of this session tells it"),
