@@ -36,9 +36,8 @@ def observed(result: JsonObject) -> JsonObject:
         "reward": _reward(content, meta),
         "done": content.get("done", False),
     }
-    metadata = meta.get(METADATA, _object(payload["observation"]).get("metadata"))
-    if metadata is not None:
-        payload["metadata"] = metadata
+    if METADATA in meta:
+        payload["metadata"] = meta[METADATA]
     parse_observation(payload)
     return {**payload, **{key: content[key] for key in _BESIDE if key in content}}
 
