@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -107,6 +108,12 @@ def test_an_example_that_would_be_very_long_or_that_nobody_can_make_is_left_out(
     for schema in (long, {"type": "string", "pattern": "^very special$"}, {"type": "string", "minLength": 10_000}):
         tool = step({"type": "object", "properties": {"x": schema}, "required": ["x"]})
         assert "would pass" not in refusal(tool, {})
+
+
+def test_any_mapping_is_an_object() -> None:
+    seen = MappingProxyType({"message": "hi"})
+    tool = recorded("echo_env").find("echo_message")
+    assert to_request(tool, seen) == to_request(tool, {"message": "hi"})
 
 
 def test_arguments_that_are_no_object_are_refused() -> None:
