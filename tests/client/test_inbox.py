@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
+from collections.abc import Callable
 from functools import partial
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from testkit.clocks import SkippingLoop
 
 from openenv_client.errors import CapacityReached, EpisodeLost, ReplyOwed, ReplyTimeout
 from openenv_client.inbox import Inbox
@@ -114,6 +118,53 @@ async def test_the_first_reason_for_the_end_stays_and_each_caller_gets_an_error_
 
 def test_the_reason_for_the_end_is_only_known_at_the_end() -> None:
     assert "not over" in str(Inbox().failure())
+
+
+WAITS = st.lists(st.tuples(st.floats(0.01, 100), st.none() | st.floats(0, 200), st.floats(0, 100)), max_size=12)
+"""For each wait of one session: its time-out, when its reply comes (None: too late), and how long nothing is asked after it."""
+
+
+@given(WAITS)
+def test_every_wait_of_a_session_ends_by_its_own_reply_or_at_its_own_time(
+    waits: list[tuple[float, float | None, float]],
+) -> None:
+    async def play() -> None:
+        loop, inbox = asyncio.get_running_loop(), Inbox()
+        for number, (timeout_s, reply_s, pause_s) in enumerate(waits):
+            inbox.send("step")
+            since, reply = loop.time(), str(number).encode()
+            timer = None if reply_s is None else loop.call_later(reply_s, inbox.receive, reply)
+            late = reply_s is None or reply_s > timeout_s
+            try:
+                assert await inbox.reply(timeout_s) == reply
+                assert reply_s is not None and loop.time() - since == pytest.approx(reply_s, abs=0.001)
+            except ReplyTimeout:
+                assert late and loop.time() - since == pytest.approx(timeout_s, abs=0.001)
+                if timer is None:
+                    inbox.receive(reply)
+                assert await inbox.reply(1000) == reply
+            await asyncio.sleep(pause_s)
+        inbox.close()
+        assert loop.time() <= sum(max(reply_s or 0, timeout_s) + pause_s for timeout_s, reply_s, pause_s in waits) + 0.1
+
+    with asyncio.Runner(loop_factory=SkippingLoop) as runner:
+        runner.run(play())
+
+
+@pytest.mark.parametrize(
+    "end", [Inbox.close, lambda inbox: inbox.lose(partial(EpisodeLost, "cut")), lambda inbox: inbox.receive(b"answers nothing")]
+)
+async def test_nothing_keeps_a_session_that_is_over_in_memory(end: Callable[[Inbox], None]) -> None:
+    inbox = Inbox()
+    inbox.send("step")
+    asyncio.get_running_loop().call_soon(inbox.receive, b"1")
+    assert await inbox.reply(3600) == b"1"
+    end(inbox)
+    assert inbox.phase in OVER
+    gone = weakref.ref(inbox)
+    del inbox
+    gc.collect()
+    assert gone() is None
 
 
 OPERATIONS = st.lists(
