@@ -23,7 +23,7 @@ from websockets.protocol import State
 
 from openenv_client.dialing import CLOSE_TIMEOUT_S, dial
 from openenv_client.direct import DirectConnection
-from openenv_client.errors import BadReply, EpisodeLost
+from openenv_client.errors import BadReply, EpisodeLost, OpenEnvError
 from openenv_client.frames import CLOSE, REFUSALS, Dumps, ErrorFrame, Kind, parse_reply, request_frame
 from openenv_client.inbox import Inbox
 from openenv_client.lifecycle import OVER, Phase
@@ -124,6 +124,16 @@ class Connection:
             self._websocket.transport.abort()
         if was_open and self._websocket.close_code == CloseCode.ABNORMAL_CLOSURE:
             logger.debug("%s was cut: no closing handshake within %g s", self, CLOSE_TIMEOUT_S)
+
+    def cut(self, reason: str) -> None:
+        """End the session at once. `reason` is told by the EpisodeLost of whoever waits for a reply, or tries to go on."""
+        self._inbox.lose(partial(EpisodeLost, reason))
+        self._websocket.transport.abort()
+
+    @property
+    def ended_by(self) -> OpenEnvError | None:
+        """Why the session is over, None while it is not."""
+        return self._inbox.failure() if self._inbox.phase in OVER else None
 
     async def wait_closed(self) -> None:
         """See EnvironmentSession."""

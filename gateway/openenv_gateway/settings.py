@@ -56,10 +56,19 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class PoolSettings:
-    """How many servers, and how many sessions on each (None: learnt from the server's refusal)."""
+    """How many servers, and how many sessions on each (None: learnt from the server's refusal).
+
+    `warm_servers` run and `warm_sessions` are connected (not reset) before anybody calls. A server that no lane uses for
+    `idle_server_s` is stopped, one that gives no sign of life for `health_timeout_s` is given up; after `max_restarts` launches
+    that failed in a row launching is given up."""
 
     max_servers: int = 4
     sessions_per_server: int | None = None
+    warm_servers: int = 0
+    warm_sessions: int = 0
+    idle_server_s: float = 600.0
+    health_timeout_s: float = 30.0
+    max_restarts: int = 5
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from openenv_gateway.pool.decide import Launch, Limits, decide
 
 
 def test_pauses_double_up_to_the_longest_with_at_most_a_quarter_of_jitter() -> None:
-    backoff = Backoff(random.Random(1))
+    backoff = Backoff(99, random.Random(1))
     pauses = [backoff.failed(100.0) for _ in range(10)]
     for number, pause in enumerate(pauses):
         least = min(LONGEST_S, FIRST_S * 2**number)
@@ -18,7 +18,7 @@ def test_pauses_double_up_to_the_longest_with_at_most_a_quarter_of_jitter() -> N
 
 
 def test_a_server_that_works_ends_the_row() -> None:
-    backoff = Backoff(random.Random(1))
+    backoff = Backoff(99, random.Random(1))
     for _ in range(5):
         backoff.failed(0.0)
     backoff.succeeded()

@@ -9,42 +9,18 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 from testkit.gateways import environment_settings
+from testkit.pools import DEMO, launched, listener_of, opened, pool_of
 from testkit.scripted import Page, ScriptedServer
 
 from openenv_client.connection import Connection
 from openenv_client.errors import EpisodeLost, FactoryFailed, LaunchFailed, LaunchTimeout, ServerUnreachable, WebSocketRefused
 from openenv_gateway.errors import Draining, QueueTimeout
-from openenv_gateway.pool.pool import LeasedSession, Pool
-from openenv_gateway.settings import EnvironmentSettings, Source
-
-
-@asynccontextmanager
-async def pool_of(settings: EnvironmentSettings, **options: Any) -> AsyncIterator[Pool]:
-    pool = Pool(settings, **options)
-    try:
-        yield pool
-    finally:
-        await pool.close()
-
-
-def launched(command: str, **changes: Any) -> EnvironmentSettings:
-    return environment_settings("", source=Source("cmd", command), **changes)
-
-
-async def opened(pool: Pool) -> LeasedSession:
-    lease, _ = await pool.open("reset", {}, 5)
-    return lease
-
-
-DEMO = f"{sys.executable} -m openenv_gateway.demo --port {{port}}"
+from openenv_gateway.pool.pool import Pool
+from openenv_gateway.pool.server import LeasedSession
 
 
 async def test_each_lease_is_an_environment_session_of_its_own() -> None:
@@ -198,13 +174,13 @@ async def test_a_server_that_is_never_ready_is_told_as_such_and_not_as_a_full_qu
 async def test_a_server_that_dies_is_replaced_for_the_next_call() -> None:
     async with pool_of(launched(DEMO)) as pool:
         lease = await opened(pool)
-        pid = int(await asyncio.to_thread(_listener_of, await pool.base_url()))
+        pid = int(await asyncio.to_thread(listener_of, await pool.base_url()))
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(EpisodeLost):
             await lease.session.exchange("state", {}, 5)
         await lease.release()
         await (await opened(pool)).release()
-        assert _listener_of(await pool.base_url()) != pid
+        assert listener_of(await pool.base_url()) != pid
 
 
 async def test_closing_in_the_middle_of_a_launch_leaves_nothing() -> None:
@@ -295,11 +271,3 @@ async def test_the_time_of_a_launch_is_no_time_in_the_queue() -> None:
         await done.pop().result().release()
         for task in (first, second):
             await (await task).release()
-
-
-def _listener_of(url: str) -> int:
-    port = url.rpartition(":")[2]
-    for connection in psutil.net_connections("tcp"):
-        if connection.status == psutil.CONN_LISTEN and connection.laddr[1:] == (int(port),) and connection.pid:
-            return int(connection.pid)
-    raise AssertionError(f"nobody listens on {url}")

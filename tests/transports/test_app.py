@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import httpx
 import pytest
 from testkit.gateways import Served, environment_settings, serving
+from testkit.pools import DEMO, launched, listener_of, until
 from testkit.scripted import ScriptedServer
 
+from openenv_client.errors import LaunchFailed
 from openenv_gateway.sessions import reachable
 
 
@@ -27,6 +32,29 @@ async def test_a_gateway_is_ready_while_the_servers_that_run_elsewhere_are(monke
             assert (await http.get("/envs/lasting/health")).status_code == 200
             gone = await http.get("/envs/dying/health")
             assert (gone.status_code, gone.json()["detail"]) == (503, "Its server does not answer")
+
+
+async def test_why_launches_fail_is_read_there_by_those_who_may(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"agent blue {'b' * 32}\n")
+    tokens.chmod(0o600)
+    once = f"[ -e {tmp_path}/up ] && echo 'no display' && exit 3; touch {tmp_path}/up; exec {DEMO}"
+    environment = launched(once, pool_max_restarts=0)
+    async with serving(environment, token_file=tokens) as served, httpx.AsyncClient(base_url=served.base_url) as http:
+        await served.gateway.describe()
+        owner = {"Authorization": f"Bearer {'b' * 32}"}
+        details = (await http.get("/ready", headers=owner)).json()["details"]["counting"]
+        assert details == {"state": "up", "servers": 1, "starting": 0, "sessions": 0, "warm": 0, "waiting": 0}
+        pool = served.gateway.endpoints["counting"].environment.lanes.pool
+        os.kill(listener_of(await pool.base_url()), signal.SIGKILL)
+        await until(lambda: pool.is_failing)
+        with pytest.raises(LaunchFailed):
+            await pool.base_url()
+        page = await http.get("/ready", headers=owner)
+        assert (page.status_code, page.json()["environments"]) == (503, {"counting": False})
+        assert page.json()["details"]["counting"]["state"] == "given up"
+        for stranger in ({}, {"Authorization": "Bearer nobody"}):
+            assert (await http.get("/ready", headers=stranger)).json().keys() == {"ready", "draining", "environments"}
 
 
 async def test_a_server_is_asked_for_its_health_once_by_all_who_want_to_know_at_a_time(server: ScriptedServer) -> None:

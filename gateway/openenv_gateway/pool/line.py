@@ -50,6 +50,10 @@ class Line(Generic[Place]):
         until = loop.time() + self._queue_s + self._launch_s
         return Waiter(next(self._tickets), self._queue_s, until, loop.create_future())
 
+    def ahead_of(self, waiter: Waiter[Place]) -> int | None:
+        """How many are served before `waiter`; None if it is not in the line."""
+        return self._waiters.index(waiter) if waiter in self._waiters else None
+
     def join(self, waiter: Waiter[Place]) -> None:
         """Get into the line (again), at the place that the ticket gives."""
         waiter.place = asyncio.get_running_loop().create_future()

@@ -10,19 +10,19 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from openenv_client.connection import Connection
 from openenv_client.errors import CapacityReached, FactoryFailed, OpenEnvError, ServerUnreachable
 from openenv_client.frames import Kind
-from openenv_client.session import EnvironmentSession
 from openenv_gateway.errors import Draining, QueueTimeout
-from openenv_gateway.pool.backoff import Backoff
-from openenv_gateway.pool.decide import Evict, Launch, Lease, Limits, ServerView, decide
+from openenv_gateway.pool.decide import Evict, Launch, Lease, Limits, Retire, Warm, decide
 from openenv_gateway.pool.encoding import encode_request
+from openenv_gateway.pool.fleet import LOG_LINES, Fleet
 from openenv_gateway.pool.line import Line, Overdue, Waiter
-from openenv_gateway.pool.sources import LAUNCHING_KINDS, RunningServer, launch
+from openenv_gateway.pool.server import LeasedSession, Server
+from openenv_gateway.pool.status import PoolStatus, status_of
+from openenv_gateway.pool.tasks import Tasks
 from openenv_gateway.settings import EnvironmentSettings
 
 log = logging.getLogger(__name__)
@@ -33,47 +33,18 @@ ELSEWHERE_NEXT = (
 )
 REST_S = 0.25
 """How long a server rests that refused a session although, by our count, it has room."""
-LOG_LINES = 20
-"""How many of a launched server's last lines go with an error about it."""
-RELEARN_S = 60.0
-"""How long a learnt capacity is believed: a server that runs elsewhere may have been restarted with more room."""
-SHORT_LIFE_S = 10.0
-"""A server that dies within this time counts as a launch that failed."""
-WATCH_S = 0.5
-"""How often launched servers are asked whether they still run."""
+WARM_FOR_S, WARM_AGAIN_S = 120.0, 5.0
+"""How long a warm session is kept, and how long none is tried after one could not be had."""
 
 
-@dataclass(eq=False, slots=True)
-class _Server:
-    key: int
-    running: RunningServer | None = None
-    leased: int = 0
-    capacity: int | None = None
-    rests_until: float = 0.0
-    up_since: float = 0.0
-    learnt_at: float = math.inf
+class Place(NamedTuple):
+    """What somebody who waits is given: room on a server, or a session there that is connected already."""
 
-    def view(self, now: float) -> ServerView:
-        capacity = None if now - self.learnt_at > RELEARN_S else self.capacity
-        return ServerView(self.key, self.running is not None, self.leased, capacity, self.rests_until)
+    server: Server
+    warm: LeasedSession | None
 
 
-@dataclass(eq=False, slots=True)
-class LeasedSession:
-    """One environment session that belongs to one lane. `release` ends it and frees its place; twice is fine."""
-
-    session: EnvironmentSession
-    _free: Callable[[], None]
-    released: bool = False
-
-    async def release(self) -> None:
-        if self.released:
-            return
-        self.released = True
-        try:
-            await self.session.close()
-        finally:
-            self._free()
+Ticket = Waiter[Place]
 
 
 class Pool:
@@ -89,61 +60,64 @@ class Pool:
     ) -> None:
         self._settings = settings
         self._on_scarcity, self._on_restart = on_scarcity, on_restart
-        self._servers: dict[int, _Server] = {}
-        self._line: Line[_Server] = Line(settings.timeouts.queue_s, settings.timeouts.launch_s)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._next_key = 0
+        self._line: Line[Place] = Line(settings.timeouts.queue_s, settings.timeouts.launch_s)
+        self._fleet = Fleet(settings, self.reconsider, self._line.fail)
+        self._tasks = Tasks()
         self._expected = settings.pool.sessions_per_server
         self._has_broken = False
-        self._backoff = Backoff()
-        self._launch_error: Exception | None = None
         self._closed = self._draining = False
 
     def __repr__(self) -> str:
-        places = ", ".join(f"{s.leased}/{s.capacity or '?'}" for s in self._servers.values())
+        places = ", ".join(f"{s.leased}/{s.capacity or '?'}" for s in self._fleet.servers.values())
         return f"<Pool {self._settings.name}: servers [{places}], {len(self._line)} waiting>"
 
-    async def open(self, kind: Kind, data: Mapping[str, Any], reply_timeout_s: float) -> tuple[LeasedSession, str | bytes]:
+    def ticket(self) -> Ticket:
+        """For `open` and `doing`: who has it can be told its place in the queue."""
+        return self._line.ticket()
+
+    async def open(
+        self, kind: Kind, data: Mapping[str, Any], reply_timeout_s: float, ticket: Ticket | None = None
+    ) -> tuple[LeasedSession, str | bytes]:
         """A new environment session and the reply to its first request.
 
         The first request goes with the opening because only a reply proves that the server gave a session. Waits at most
         `queue_s` for a place, then QueueTimeout. Raises what a launch or the connection raises (LaunchFailed,
         ServerUnreachable, FactoryFailed, WebSocketRefused, ReplyTimeout, EpisodeLost); then nothing stays open.
         """
-        waiter = self._line.ticket()
+        waiter = ticket or self._line.ticket()
         died: ServerUnreachable | None = None
         while True:
-            server = await self._place(waiter)
+            place = await self._place(waiter)
             try:
-                return await self._open_on(server, kind, data, reply_timeout_s)
+                return await self._open_on(place, kind, data, reply_timeout_s)
             except CapacityReached as error:
                 waiter.refusal = error
             except ServerUnreachable as error:
-                if died is not None or not await self._has_died(server):
+                if died is not None or not await self._fleet.has_died(place.server):
                     raise
                 died = error  # it may have died for any reason: one other server is tried
 
     async def base_url(self) -> str:
         """The URL of a running server, launching one when there is none (for its schema and metadata)."""
-        for server in self._servers.values():
+        for server in self._fleet.servers.values():
             if server.running is not None:
                 return server.running.base_url
-        server = await self._place(self._line.ticket())
-        self._free(server)
-        if server.running is None:
+        place = await self._place(self._line.ticket())
+        self._give_back(place)
+        if place.server.running is None:
             raise ServerUnreachable(self._settings.name, "the server ended as soon as it had started")
-        return server.running.base_url
+        return place.server.running.base_url
 
-    def doing(self) -> str:
+    def doing(self, ticket: Ticket | None = None) -> str:
         """What whoever opens a session waits for, in a few words."""
-        if self._is_starting():
+        if self._fleet.is_starting:
             return "waiting for a server that is being launched"
-        if len(self._line):
-            return f"waiting for a free environment session ({len(self._line)} in the queue)"
+        if ticket is not None and (ahead := self._line.ahead_of(ticket)) is not None:
+            return f"waiting for a free environment session ({ahead} ahead in the queue, {ticket.left:.0f} s left)"
         return "waiting for the first answer of a new environment session"
 
     def reconsider(self) -> None:
-        """Something outside has changed: who waits may be served now, or find lanes that make room."""
+        """Something has changed: who waits may be served now, or find lanes that make room."""
         self._act()
 
     def drain(self) -> None:
@@ -155,44 +129,60 @@ class Pool:
         """Refuse whoever waits, end launches, stop every launched server. Nothing is left running."""
         self._closed = True
         self._line.fail(Draining("The gateway is stopping"))
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        servers = [server.running for server in self._servers.values() if server.running is not None]
-        self._servers.clear()
-        for outcome in await asyncio.gather(*[server.stop() for server in servers], return_exceptions=True):
-            if isinstance(outcome, BaseException):
-                log.error("stopping a server of %s failed: %s", self._settings.name, outcome)
+        await self._tasks.cancel()
+        warm = [leased for server in self._fleet.servers.values() for leased in server.warm]
+        await asyncio.gather(*[leased.release() for leased in warm])
+        await self._fleet.close()
+
+    def status(self) -> PoolStatus:
+        """How it fares now."""
+        return status_of(self._fleet, len(self._line), is_stopping=self._closed or self._draining)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether there is no server because launching them fails."""
+        return self._fleet.error is not None and not self._fleet.servers
 
     # --- places -----------------------------------------------------------------------------------------------------
 
-    async def _place(self, waiter: Waiter[_Server]) -> _Server:
+    async def _place(self, waiter: Ticket) -> Place:
         if self._closed or self._draining:
             raise Draining("The gateway is stopping")
+        if (given_up := self._fleet.given_up()) is not None:
+            raise given_up
         self._line.join(waiter)
         try:
             self._act()
-            return await self._line.wait(waiter, self._is_starting)
+            return await self._line.wait(waiter, lambda: self._fleet.is_starting)
         except (Overdue, asyncio.CancelledError) as error:
-            if (server := self._line.leave(waiter)) is not None:
-                self._free(server)
+            if (place := self._line.leave(waiter)) is not None:
+                self._give_back(place)
             if isinstance(error, Overdue):
-                raise self._queue_timeout(waiter.refusal) from waiter.refusal or self._launch_error
+                raise self._queue_timeout(waiter.refusal) from waiter.refusal or self._fleet.error
             raise
 
-    def _is_starting(self) -> bool:
-        return any(server.running is None for server in self._servers.values())
-
     def _queue_timeout(self, refusal: CapacityReached | None) -> QueueTimeout:
-        seconds = self._settings.timeouts.queue_s
+        seconds, error = self._settings.timeouts.queue_s, self._fleet.error
         reason = f"; the server says: {refusal.message}" if refusal is not None else ""
-        reason += f"; launching another server failed: {self._launch_error}" if self._launch_error is not None else ""
+        reason += f"; launching another server failed: {error}" if error is not None else ""
+        active = sum(server.leased for server in self._fleet.servers.values())
         return QueueTimeout(
             f"No environment session of {self._settings.name} became free within {seconds:g} s{reason}",
             retry_after_s=min(seconds, 5.0),
-            next_step=None if self._settings.source.kind in LAUNCHING_KINDS else ELSEWHERE_NEXT,
-            active_sessions=refusal.active_sessions if refusal else sum(server.leased for server in self._servers.values()),
-            max_sessions=refusal.max_sessions if refusal else self._expected and self._expected * self._max_servers(),
+            next_step=None if self._fleet.is_ours else ELSEWHERE_NEXT,
+            active_sessions=refusal.active_sessions if refusal else active,
+            max_sessions=refusal.max_sessions if refusal else self._expected and self._expected * self._limits().max_servers,
+        )
+
+    def _limits(self) -> Limits:
+        pool, is_ours = self._settings.pool, self._fleet.is_ours
+        return Limits(
+            max_servers=pool.max_servers if is_ours else 1,
+            expected_capacity=self._expected,
+            launches_from=self._fleet.launches_from,
+            warm_servers=pool.warm_servers if is_ours and not self._draining else 0,
+            warm_sessions=0 if self._draining else pool.warm_sessions,
+            idle_s=pool.idle_server_s if is_ours else math.inf,
         )
 
     def _act(self) -> None:
@@ -200,43 +190,60 @@ class Pool:
         if self._closed:
             return
         now = asyncio.get_running_loop().time()
-        limits = Limits(self._max_servers(), self._expected, self._backoff.launches_from)
-        views = [server.view(now) for server in self._servers.values()]
-        for action in decide(views, len(self._line), limits, now):
+        servers = self._fleet.servers
+        for action in decide([server.view(now) for server in servers.values()], len(self._line), self._limits(), now):
             match action:
                 case Lease(server=key):
-                    self._lease(self._servers[key])
+                    self._lease(servers[key])
                 case Launch():
-                    self._launch()
+                    self._fleet.launch()
                 case Evict():
                     self._on_scarcity()
+                case Warm(server=key):
+                    self._warm(servers[key])
+                case Retire(server=key):
+                    self._fleet.retire(servers[key])
 
-    def _max_servers(self) -> int:
-        return self._settings.pool.max_servers if self._settings.source.kind in LAUNCHING_KINDS else 1
+    def _lease(self, server: Server) -> None:
+        warm = server.warm[0] if server.warm else None
+        if self._line.serve(Place(server, warm)):
+            if warm is None:
+                server.leased += 1
+            else:
+                server.warm.remove(warm)
+            self._count(server)
 
-    def _lease(self, server: _Server) -> None:
-        if self._line.serve(server):
-            server.leased += 1
+    def _give_back(self, place: Place) -> None:
+        if place.warm is None:
+            self._free(place.server)
+        elif not place.warm.released:
+            place.server.warm.append(place.warm)
+            self._count(place.server)
+            self._act()
 
-    def _free(self, server: _Server) -> None:
+    def _free(self, server: Server) -> None:
         server.leased -= 1
+        self._count(server)
         self._act()
+
+    def _count(self, server: Server) -> None:
+        loop = asyncio.get_running_loop()
+        server.took(loop.time())
+        if self._fleet.is_ours and not server.in_use and not self._closed:
+            loop.call_later(self._settings.pool.idle_server_s + 0.01, self._act)
 
     # --- sessions ---------------------------------------------------------------------------------------------------
 
     async def _open_on(
-        self, server: _Server, kind: Kind, data: Mapping[str, Any], reply_timeout_s: float
+        self, place: Place, kind: Kind, data: Mapping[str, Any], reply_timeout_s: float
     ) -> tuple[LeasedSession, str | bytes]:
-        leased: LeasedSession | None = None
+        server, leased = place.server, place.warm
         try:
-            if server.running is None:
-                raise ServerUnreachable(self._settings.name, "the server just stopped")
-            url = server.running.base_url
-            connect_s = self._settings.timeouts.connect_s
-            session = await Connection.open(url, connect_timeout_s=connect_s, dumps=encode_request)
-            leased = LeasedSession(session, lambda: self._free(server))
-            raw = await session.exchange(kind, data, reply_timeout_s)
-            self._works(server, leased)
+            if leased is None:
+                leased = await self._connected(server)
+            leased.due = asyncio.get_running_loop().time() + reply_timeout_s
+            raw = await leased.session.exchange(kind, data, reply_timeout_s)
+            self._works(server, leased, is_watched=place.warm is not None)
             return leased, raw
         except BaseException as error:
             if isinstance(error, CapacityReached):
@@ -249,28 +256,43 @@ class Pool:
                 await leased.release()
             raise
 
-    def _works(self, server: _Server, leased: LeasedSession) -> None:
-        self._backoff.succeeded()
-        self._launch_error = None
+    async def _connected(self, server: Server) -> LeasedSession:
+        """A connection to the server, on a place that was taken for it, and stays taken whatever connecting raises."""
+        if server.running is None:
+            raise ServerUnreachable(self._settings.name, "the server just stopped")
+        connect_s = self._settings.timeouts.connect_s
+        session = await Connection.open(server.running.base_url, connect_timeout_s=connect_s, dumps=encode_request)
+        leased = LeasedSession(session, lambda: self._released(server, leased))
+        server.sessions.add(leased)
+        return leased
+
+    def _released(self, server: Server, leased: LeasedSession) -> None:
+        server.sessions.discard(leased)
+        if leased in server.warm:
+            server.warm.remove(leased)
+        self._free(server)
+
+    def _works(self, server: Server, leased: LeasedSession, *, is_watched: bool) -> None:
+        self._fleet.works()
         if self._has_broken:
             self._has_broken = False
             self._on_restart()
-        self._spawn(self._until_broken(server, leased), "watch over an environment session")
+        if not is_watched:
+            self._tasks.spawn(self._until_broken(server, leased), "watch over an environment session")
+        if self._settings.pool.warm_sessions:
+            self._act()  # the next one may be made warm
 
-    async def _until_broken(self, server: _Server, leased: LeasedSession) -> None:
+    async def _until_broken(self, server: Server, leased: LeasedSession) -> None:
         """A connection that breaks frees its place at once, not when its lane is used again. And a server that was restarted
         may have more room than it had: what was learnt of it is forgotten."""
         await leased.session.wait_closed()
         if not leased.released:
-            self._has_broken = self._settings.source.kind not in LAUNCHING_KINDS
-            self._forget_capacity(server)
+            self._has_broken = not self._fleet.is_ours
+            if self._settings.pool.sessions_per_server is None:
+                server.capacity, server.learnt_at, self._expected = None, math.inf, None
             await leased.release()
 
-    def _forget_capacity(self, server: _Server) -> None:
-        if self._settings.pool.sessions_per_server is None:
-            server.capacity, server.learnt_at, self._expected = None, math.inf, None
-
-    def _learn(self, server: _Server, refusal: CapacityReached) -> None:
+    def _learn(self, server: Server, refusal: CapacityReached) -> None:
         if refusal.max_sessions:  # a server that allows none is no server to learn from
             server.capacity, server.learnt_at = refusal.max_sessions, asyncio.get_running_loop().time()
             if self._settings.pool.sessions_per_server is None:
@@ -280,72 +302,43 @@ class Pool:
             server.rests_until = loop.time() + REST_S
             loop.call_later(REST_S + 0.01, self._act)
 
-    async def _has_died(self, server: _Server) -> bool:
-        """Whether an unreachable server is one of ours that died: its exit may be seen a moment after its port closed."""
-        deadline = asyncio.get_running_loop().time() + 2 * WATCH_S
-        while server.running is not None and self._settings.source.kind in LAUNCHING_KINDS:
-            if server.running.provider.poll() is not None:
-                self._drop(server)
-                return True
-            if asyncio.get_running_loop().time() >= deadline:
-                return False
-            await asyncio.sleep(0.02)  # a provider can only be asked, it tells nothing by itself
-        return server.running is None
+    # --- warm sessions ----------------------------------------------------------------------------------------------
 
-    # --- servers ----------------------------------------------------------------------------------------------------
+    def _warm(self, server: Server) -> None:
+        server.leased += 1
+        server.warming += 1
+        self._tasks.spawn(self._warmed(server), f"warm session on server {server.key}")
 
-    def _launch(self) -> None:
-        server = _Server(self._next_key, capacity=self._settings.pool.sessions_per_server)
-        self._next_key += 1
-        self._servers[server.key] = server
-        self._spawn(self._run(server), f"server {server.key} of {self._settings.name}")
-
-    def _spawn(self, work: Any, name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _run(self, server: _Server) -> None:
-        """One server's life: launch, serve until it dies, clean up. Cancelled by `close`, which then stops it."""
+    async def _warmed(self, server: Server) -> None:
+        """Connect a session for whoever comes next. An unused one is replaced after a while: servers end idle sessions in
+        silence, and go on answering on an environment that was closed."""
+        loop, leased = asyncio.get_running_loop(), None
         try:
-            running = await launch(self._settings.source, self._settings.timeouts)
+            leased = await self._connected(server)
         except OpenEnvError as error:
-            self._launch_failed(server, error)
+            log.warning("no warm session of %s: %s", self._settings.name, error)
+        finally:
+            server.warming -= 1
+            if leased is None:
+                self._pause_warming(server)
+                self._free(server)
+        if leased is None:
             return
-        except Exception as error:  # noqa: BLE001  (reported to whoever waits; a silent end of this task would hang them)
-            log.exception("launching a server of %s failed", self._settings.name)
-            self._launch_failed(server, error)
-            return
-        if self._closed:
-            await running.stop()
-            return
-        server.running, server.up_since = running, asyncio.get_running_loop().time()
+        server.warm.append(leased)
         self._act()
-        while self._settings.source.kind in LAUNCHING_KINDS and running.provider.poll() is None:  # noqa: ASYNC110
-            await asyncio.sleep(WATCH_S)  # a provider can only be asked, it tells nothing by itself
-        if self._settings.source.kind in LAUNCHING_KINDS:
-            self._drop(server)
+        loop.call_later(WARM_FOR_S, self._cool, server, leased)
+        await leased.session.wait_closed()
+        if isinstance(refusal := leased.session.ended_by, CapacityReached):
+            self._learn(server, refusal)
+        if leased in server.warm:
+            self._pause_warming(server)
+        await self._until_broken(server, leased)
 
-    def _launch_failed(self, server: _Server, error: Exception) -> None:
-        self._servers.pop(server.key, None)
-        self._launch_error = error
-        self._hold_launches()
-        if not self._servers:
-            self._line.fail(error)
-        self._act()
+    def _cool(self, server: Server, leased: LeasedSession) -> None:
+        if leased in server.warm:
+            self._tasks.spawn(leased.release(), "end of a warm session")
 
-    def _hold_launches(self) -> None:
+    def _pause_warming(self, server: Server) -> None:
         loop = asyncio.get_running_loop()
-        loop.call_later(self._backoff.failed(loop.time()) + 0.01, self._act)
-
-    def _drop(self, server: _Server) -> None:
-        if self._servers.pop(server.key, None) is None:
-            return
-        running, server.running = server.running, None
-        if running is not None:
-            tail = running.provider.logs(5)
-            log.warning("a server of %s died (exit status %s): %s", self._settings.name, running.provider.poll(), tail)
-            if asyncio.get_running_loop().time() - server.up_since < SHORT_LIFE_S:
-                self._hold_launches()
-            self._spawn(running.stop(), f"clean up server {server.key}")
-        self._act()
+        server.warms_from = loop.time() + WARM_AGAIN_S
+        loop.call_later(WARM_AGAIN_S + 0.01, self._act)

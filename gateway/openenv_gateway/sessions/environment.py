@@ -55,9 +55,11 @@ class Environment:
         return self._tools if not self._in_line else None
 
     async def is_healthy(self) -> bool:
-        """Whether it can be played now: a server answered, and one that runs elsewhere still does. (One that is launched is
-        launched again when it has died.)"""
-        return self.ready and (self._reachable is None or await self._reachable())
+        """Whether it can be played now: a server answered, one that runs elsewhere still does, and launches do not fail. (One
+        that is launched is launched again when it has died.)"""
+        if not self.ready or self.lanes.pool.is_failing:
+            return False
+        return self._reachable is None or await self._reachable()
 
     async def tools(self) -> ToolSet:
         """The environment's tools, read once from a running server (launched when there is none).

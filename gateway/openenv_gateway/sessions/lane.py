@@ -21,6 +21,7 @@ from openenv_gateway.mapping.actions import Request
 from openenv_gateway.pool.pool import Pool
 from openenv_gateway.sessions.outcome import ActionLate, Late, Outcome
 from openenv_gateway.sessions.phases import Event, Phase, advance
+from openenv_gateway.sessions.telling import Telling
 from openenv_gateway.sessions.wire import OPERATOR, Wire
 from openenv_gateway.settings import EnvironmentSettings
 
@@ -55,10 +56,7 @@ class Lane:
         self._turn = asyncio.Lock()
         self._waiting = 0
         self._latest: Observation | None = None
-        self._telling: list[Late] = []
-        self._answer: Observation | None = None
-        self._untold: list[Late] = []
-        self._kept: tuple[Late, ...] = ()
+        self._telling = Telling()
         self._lost_because = ""
         self._loss_told = False
 
@@ -83,7 +81,7 @@ class Lane:
     def doing(self) -> str:
         """What a call waits for, in a few words."""
         if self.phase in (Phase.OPENING, Phase.REOPENING):
-            return self._pool.doing()
+            return self._pool.doing(self._wire.ticket)
         kind, tool, _ = self._wire.sent
         return f"waiting for the environment's answer to {kind if kind == tool else f'{kind} ({tool})'}"
 
@@ -124,12 +122,7 @@ class Lane:
 
     def kept_of_last_turn(self) -> Callable[[], None]:
         """Asked for right after a `call` whose caller had left: to be called if the caller got its outcome after all."""
-        kept = self._kept
-
-        def heard() -> None:
-            self._untold = [late for late in self._untold if not any(late is one for one in kept)]
-
-        return heard
+        return self._telling.kept()
 
     def give_up_session(self, reason: str) -> None:
         """Give the environment session back although the lane stays: the next call is told that its episode is lost."""
@@ -140,24 +133,21 @@ class Lane:
 
     async def _begin_turn(self) -> None:
         if self._waiting > self._settings.lane_queue:
-            self._kept = ()
+            self._telling.refused()
             raise LaneBusy(f"{self._waiting} calls are running or waiting in this session already")
         self._waiting += 1
         try:
             await self._turn.acquire()
         except BaseException:
             self._waiting -= 1
-            self._kept = ()
+            self._telling.refused()
             raise
         self.last_used = time.monotonic()
-        self._telling, self._answer = [], None
+        self._telling.begin()
 
     def _end_turn(self, is_gone: bool = False) -> None:
         """`is_gone`: the caller did not get what it was to be told, so the next one is."""
-        if is_gone:
-            answer = [] if self._answer is None else [Late(*self._wire.sent, self._answer)]
-            self._kept = (*self._telling, *answer)
-            self._untold = [*self._kept, *self._untold]
+        self._telling.end(self._wire.sent, is_gone=is_gone)
         self._turn.release()
         self._waiting -= 1
         self.last_used = time.monotonic()
@@ -191,7 +181,7 @@ class Lane:
                 self._lose(error.reason if isinstance(error, EpisodeLost) else str(error))
             raise
         if kind == "reset":
-            self._untold.clear()  # whoever begins anew has done with what is late
+            self._telling.untold.clear()  # whoever begins anew has done with what is late
         self._follow(kind, reply)
         return raw
 
@@ -207,19 +197,19 @@ class Lane:
     def _answered_late(self, data: Mapping[str, Any]) -> Outcome | None:
         """A reset that repeats a given-up one is answered by that one's late outcome: else a host whose patience is shorter
         than a reset could never start an episode."""
-        late = self._untold[-1] if self._untold else None
+        late = self._telling.untold[-1] if self._telling.untold else None
         if late is None or late.kind != "reset" or late.action != data or not self._wire.is_open:
             return None
         if not isinstance(late.reply, Observation):
             return None
-        self._untold.pop()
+        self._telling.untold.pop()
         return self._outcome("reset", late.reply, notice=RESET_LATE, opened=True)
 
     async def _step(self, data: Mapping[str, Any], tool: str, timeout_s: float) -> Outcome:
         # With "execute" one late outcome fits beside the new one in a result; a second must be told first.
-        if len(self._untold) > (1 if self._settings.late_reply == "execute" else 0):
-            late = self._untold.pop(0)
-            self._telling.append(late)
+        if len(self._telling.untold) > (1 if self._settings.late_reply == "execute" else 0):
+            late = self._telling.next()
+            assert late is not None, "there is one at least"
             raise ActionLate(late)
         notice = None if self.phase is Phase.IN_EPISODE else await self._ensure_open()
         if self.phase is Phase.DONE and self._settings.after_done != "pass":
@@ -257,12 +247,9 @@ class Lane:
     def _outcome(
         self, kind: Kind, reply: Observation | State, *, notice: str | None = None, opened: bool = False
     ) -> Outcome:
-        late = self._untold.pop(0) if self._untold else None
-        if late is not None:
-            self._telling.append(late)
         if kind != "state" and isinstance(reply, Observation):
-            self._answer = reply
-        return Outcome(reply, self.episode, self.step_count, late, notice, opened)
+            self._telling.answered(reply)
+        return Outcome(reply, self.episode, self.step_count, self._telling.next(), notice, opened)
 
     # --- the environment --------------------------------------------------------------------------------------------
 
@@ -306,7 +293,7 @@ class Lane:
         except EnvironmentFault as fault:
             if kind != "state":
                 frame = ErrorFrame(fault.message, fault.code, {})
-                self._telling.append(Late(kind, tool, data, frame))
+                self._telling.failed(Late(kind, tool, data, frame))
             raise
 
     async def _ready(self) -> None:
@@ -331,7 +318,7 @@ class Lane:
         if late.tool == OPERATOR:
             log.info("an operator gave up a %s, which was carried out", late.kind)
         elif late.kind != "state":
-            self._untold.append(late)
+            self._telling.untold.append(late)
 
     # --- the episode ------------------------------------------------------------------------------------------------
 

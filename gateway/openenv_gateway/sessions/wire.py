@@ -15,7 +15,8 @@ from typing import Any
 from openenv_client.errors import EpisodeLost, OpenEnvError, ReplyTimeout
 from openenv_client.frames import Kind, Observation, Reply, State
 from openenv_gateway.errors import GatewayError, StillOpening
-from openenv_gateway.pool.pool import LeasedSession, Pool
+from openenv_gateway.pool.pool import Pool, Ticket
+from openenv_gateway.pool.server import LeasedSession
 from openenv_gateway.sessions.faults import read_reply, require_answer
 from openenv_gateway.sessions.outcome import Late
 from openenv_gateway.settings import Timeouts
@@ -35,6 +36,8 @@ class Wire:
         self._pool, self._timeouts = pool, timeouts
         self._lease: LeasedSession | None = None
         self._opening: asyncio.Task[Opened] | None = None
+        self.ticket: Ticket | None = None
+        """The place in the queue of the latest opening."""
         self._ends: set[asyncio.Task[None]] = set()
         self._due = 0.0
         self.sent: tuple[Kind, str, Mapping[str, Any]] = ("reset", "reset", {})
@@ -134,9 +137,12 @@ class Wire:
     def _note(self, kind: Kind, tool: str, data: Mapping[str, Any], timeout_s: float) -> None:
         self.sent = (kind, tool, data)
         self._due = time.monotonic() + timeout_s
+        if self._lease is not None:
+            self._lease.due = self._due
 
     async def _opened_by(self, kind: Kind, tool: str, data: Mapping[str, Any], timeout_s: float) -> tuple[bytes, Reply]:
         self._note(kind, tool, data, timeout_s)
+        self.ticket = self._pool.ticket()
         opening = self._opening = asyncio.create_task(self._open(kind, tool, data, timeout_s), name="opening of a session")
         try:
             await asyncio.wait({opening})
@@ -146,7 +152,7 @@ class Wire:
         return self._opened(opening)
 
     async def _open(self, kind: Kind, tool: str, data: Mapping[str, Any], timeout_s: float) -> Opened:
-        lease, first = await self._pool.open(kind, data, timeout_s)
+        lease, first = await self._pool.open(kind, data, timeout_s, self.ticket)
         try:
             raw = first.encode() if isinstance(first, str) else first
             reply = read_reply(raw, kind)

@@ -73,6 +73,13 @@ class Access:
             raise Refused(403, f"This needs a token with the scope {needed}.", (("www-authenticate", challenge),))
         return principal
 
+    def knows(self, credentials: Sequence[bytes]) -> bool:
+        """Whether who calls an open place may be told what is not for everybody."""
+        try:
+            return self._tokens is None or bool(self._principal(self._tokens, credentials))
+        except Refused:
+            return False
+
     @property
     def grants(self) -> object:
         """What the answers of `admit` depend on: they are the same as long as this is the same object."""

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from openenv_client.frames import JsonObject
 from openenv_gateway.transports.access import Access
 from openenv_gateway.transports.gate import Gate
 from openenv_gateway.transports.gateway import Gateway
@@ -40,7 +41,7 @@ def build_app(gateway: Gateway) -> ASGIApp:
     withdrawals = Withdrawals(access)
     routes: list[BaseRoute] = [
         Route("/health", _health),
-        Route("/ready", _ready_page(gateway)),
+        Route("/ready", _ready_page(gateway, access)),
         Route("/schemas/{name}.schema.json", _schema),
     ]
     places: dict[str, ASGIApp] = {}
@@ -65,12 +66,14 @@ async def _health(request: Request) -> Response:
     return _json({"status": "healthy"})
 
 
-def _ready_page(gateway: Gateway) -> Page:
+def _ready_page(gateway: Gateway, access: Access) -> Page:
     async def ready(request: Request) -> Response:
         healthy = await asyncio.gather(*(endpoint.environment.is_healthy() for endpoint in gateway.endpoints.values()))
         environments = dict(zip(gateway.endpoints, healthy, strict=True))
         is_ready = all(environments.values()) and not gateway.draining
-        page = {"ready": is_ready, "draining": gateway.draining, "environments": environments}
+        page: JsonObject = {"ready": is_ready, "draining": gateway.draining, "environments": environments}
+        if access.knows([value.encode("latin-1") for value in request.headers.getlist("authorization")]):
+            page["details"] = {name: one.environment.lanes.pool.status().as_json() for name, one in gateway.endpoints.items()}
         return _json(page, 200 if is_ready else 503)
 
     return ready
