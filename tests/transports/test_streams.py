@@ -179,6 +179,8 @@ async def test_open_streams_do_not_keep_the_gateway_from_stopping(server: Script
             await response.aclose()
 
 
+CANCEL = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}}
+
 # --- batches ---------------------------------------------------------------------------------------------------------
 
 
@@ -208,3 +210,18 @@ async def test_batches_of_other_revisions_and_sizes_are_refused(agent: Agent) ->
     await agent.initialize("2025-03-26")
     for batch in ([], [ping] * 101):
         assert (await agent.http.post(agent.url, json=batch, headers=agent.headers)).status_code == 400
+
+
+async def test_a_cancelled_request_of_a_batch_is_answered_so_and_the_rest_goes_on(agent: Agent, server: ScriptedServer) -> None:
+    await agent.initialize("2025-03-26")
+    await agent.call("reset")
+    server.hold_reply()
+    step = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "step", "arguments": {"add": 1}}}
+    batch = [step, {"jsonrpc": "2.0", "id": 8, "method": "ping"}]
+    answering = asyncio.ensure_future(agent.http.post(agent.url, json=batch, headers=agent.headers))
+    await server.until(lambda: len(server.requests) == 2)
+    assert (await agent.http.post(agent.url, json=CANCEL, headers=agent.headers)).status_code == 202
+    cancelled, pong = (await asyncio.wait_for(answering, 5)).json()
+    assert (cancelled["id"], cancelled["error"]["code"]) == (7, -32800)
+    assert (pong["id"], pong["result"]) == (8, {})
+    server.release_reply()

@@ -12,6 +12,7 @@ from typing import Any
 
 from starlette.types import Receive, Scope, Send
 
+from openenv_client.frames import JsonObject
 from openenv_gateway.errors import GatewayError
 from openenv_gateway.mcp import jsonrpc
 from openenv_gateway.mcp.caller import Caller
@@ -228,16 +229,23 @@ class StreamableHttp:
                 return None
             if message.method == "initialize":
                 raise RpcError(jsonrpc.INVALID_REQUEST, "initialize must not be part of a batch")
-            request = InFlight(message.params)
-            session.begin(message.id, request)
-            caller = Caller(session.revision, exchange.principal, session, exchange.head.lane_name, request)
-            try:
-                result = await self._endpoint.kernel.answer(caller, message.method, message.params)
-            finally:
-                session.end(message.id)
-            return jsonrpc.result_message(message.id, result)
+            return jsonrpc.result_message(message.id, await self._batched_result(exchange, session, message))
         except RpcError as error:
             return jsonrpc.error_message(jsonrpc.id_of(value), error)
+
+    async def _batched_result(self, exchange: Exchange, session: McpSession, message: Request) -> JsonObject:
+        """Raises RpcError, also when the request was cancelled: the rest of its batch goes on."""
+        request = InFlight(message.params)
+        session.begin(message.id, request)
+        caller = Caller(session.revision, exchange.principal, session, exchange.head.lane_name, request)
+        try:
+            return await self._endpoint.kernel.answer(caller, message.method, message.params)
+        except asyncio.CancelledError:
+            if not request.absorb():
+                raise
+            raise RpcError(CANCELLED, "The request was cancelled") from None
+        finally:
+            session.end(message.id)
 
     @staticmethod
     def _notified(session: McpSession | None, message: jsonrpc.Message) -> None:
