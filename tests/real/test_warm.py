@@ -1,4 +1,4 @@
-"""What warm servers and sessions save: the first call of an agent, on a real server, against one that must be launched first."""
+"""What a warm session saves: the first call of an agent, on a real server, against one that must be launched first."""
 
 from __future__ import annotations
 
