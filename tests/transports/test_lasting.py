@@ -49,3 +49,14 @@ async def test_a_call_that_begins_later_is_attended_later() -> None:
     loop.call_later(0.03, begin_second)
     for _ in range(2):
         assert await asyncio.wait_for(attended.get(), LONG) >= 0.045
+
+
+async def test_a_call_that_is_forgotten_is_never_attended_and_is_forgotten_once() -> None:
+    lasting, attended = LastingCalls(0.01), asyncio.Queue[str]()
+    gone, stays = Call(lambda: attended.put_nowait("gone")), Call(lambda: attended.put_nowait("stays"))
+    lasting.begin(gone)
+    lasting.begin(stays)
+    assert lasting.forget(gone) and not lasting.forget(gone)
+    assert await asyncio.wait_for(attended.get(), LONG) == "stays"
+    assert not lasting.forget(stays)
+    assert attended.empty()
