@@ -16,7 +16,8 @@ from testkit.scripted import ScriptedServer, observation
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 
 from openenv_gateway.mcp.kernel import Kernel
-from openenv_gateway.transports import exchange, token_file
+from openenv_gateway.transports import streamable_http, token_file
+from openenv_gateway.transports.exchange import ATTEND_AFTER_S, Exchange
 from openenv_gateway.transports.front import FrontProtocol
 
 LANE = "/mcp?session=one"
@@ -105,7 +106,7 @@ async def test_a_session_that_is_deleted_between_two_requests_of_a_connection_is
 # --- clients that leave ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("after_s", [0.0, exchange.ATTEND_AFTER_S + 0.1], ids=["at once", "later"])
+@pytest.mark.parametrize("after_s", [0.0, ATTEND_AFTER_S + 0.1], ids=["at once", "later"])
 @pytest.mark.parametrize("early", [b"", b"\r\n", b"POST /mcp HT"], ids=["nothing", "a line", "half a request"])
 async def test_a_client_that_leaves_its_call_loses_no_outcome_in_the_handshake_era(
     served: Served, server: ScriptedServer, after_s: float, early: bytes
@@ -125,7 +126,7 @@ async def test_a_client_that_leaves_its_call_loses_no_outcome_in_the_handshake_e
     assert len(server.requests) == 2
 
 
-@pytest.mark.parametrize("after_s", [0.0, exchange.ATTEND_AFTER_S + 0.1], ids=["at once", "later"])
+@pytest.mark.parametrize("after_s", [0.0, ATTEND_AFTER_S + 0.1], ids=["at once", "later"])
 async def test_a_client_that_leaves_has_cancelled_its_call_in_2026_07_28(
     served: Served, server: ScriptedServer, after_s: float
 ) -> None:
@@ -237,6 +238,23 @@ async def test_an_unexpected_exception_is_answered_once_and_logged_once_and_ends
     assert [record.getMessage() for record in caplog.records] == ["a request failed"]
     async with raw_client(served.port) as client:
         assert (await client.ask(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")).status == 200
+
+
+async def test_an_exception_in_a_stream_cuts_it_before_its_end(
+    served: Served, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(exchange: Exchange, *_: Any) -> None:
+        await exchange.stream(b": begun\n\n")
+        raise ZeroDivisionError("inside")
+
+    monkeypatch.setattr(streamable_http, "serve_listen", broken)
+    with caplog.at_level(logging.ERROR):
+        async with raw_client(served.port) as client:
+            await client.send([modern("subscriptions/listen", notifications={})])
+            await client.until_end()
+    (answer,) = client.answers
+    assert (answer.status, answer.body, answer.is_complete) == (200, b": begun\n\n", False)
+    assert [record.getMessage() for record in caplog.records] == ["a request failed"]
 
 
 # --- large answers, event streams ------------------------------------------------------------------------------------

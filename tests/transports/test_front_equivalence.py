@@ -177,6 +177,8 @@ def with_length(line: bytes, body: bytes = STEP) -> bytes:
     return PLAIN.replace(LENGTH, line).replace(STEP, body)
 
 
+CLOSING = with_length(b"%b\r\nConnection: close" % LENGTH)
+
 ODD = [
     with_length(b"%b\r\n%b" % (LENGTH, LENGTH)),
     with_length(b"%b\r\nContent-Length: 3" % LENGTH),
@@ -214,7 +216,7 @@ ODD = [
     with_length(b"", SMUGGLED),
     with_length(b"Content-Length: %d" % (len(STEP) + len(SMUGGLED)), STEP + SMUGGLED),
     with_length(b"Content-Length: %d" % (len(STEP) + 10)),
-    with_length(b"%b\r\nConnection: close" % LENGTH),
+    CLOSING,
     with_length(b"%b\r\nConnection: keep-alive, close" % LENGTH),
     with_length(b"%b\r\nConnection: Keep-Alive" % LENGTH),
     with_length(b"%b\r\nConnection: x" % LENGTH),
@@ -316,19 +318,22 @@ def test_each_odd_request_between_two_plain_ones_is_answered_as_by_uvicorn(both:
 
 
 @settings(max_examples=60)
-@given(st.lists(st.sampled_from(WHOLE), min_size=1, max_size=6).flatmap(lambda several: st.tuples(
-    st.just(len(several)), cut(b"".join(several))
-)))
-def test_requests_that_come_at_once_are_all_answered_in_their_order(both: Both, sent: tuple[int, list[bytes]]) -> None:
-    count, pieces = sent
+@given(st.lists(st.sampled_from(WHOLE), min_size=1, max_size=6), st.booleans(), st.data())
+def test_requests_that_come_at_once_are_all_answered_in_their_order(
+    both: Both, requests: list[bytes], closes: bool, data: st.DataObject
+) -> None:
+    several = [*requests, CLOSING, *requests] if closes else requests  # what comes behind the last is for nobody
+    count = len(requests) + closes
+    pieces = data.draw(cut(b"".join(several)))
 
     async def talk(client: RawClient, lane: str, side: Side) -> None:
         await client.send(named(pieces, lane))
         await client.until(count)
+        await client.until(count + 1, 0.02)
 
     front, uvicorn = both.play(talk)
     assert front == uvicorn
-    assert len(front.answers) == count
+    assert (len(front.answers), front.is_ended) == (count, closes)
 
 
 @pytest.mark.parametrize("request_", [PLAIN, WHOLE[-1]], ids=["length", "chunks"])
