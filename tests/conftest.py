@@ -9,7 +9,7 @@ from typing import Protocol
 
 import hypothesis
 import pytest
-from testkit import ci, servers, venvs
+from testkit import ci, images, servers, venvs
 
 pytest_plugins = ["pytester", "testkit.spread"]
 
@@ -26,9 +26,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that may first have to build a virtual environment gets the time for it."""
+    """A test that may first have to build a virtual environment, or an image, gets the time for it."""
     for item in items:
-        if item.get_closest_marker("real") and not item.get_closest_marker("timeout"):
+        if (item.get_closest_marker("real") or item.get_closest_marker("docker")) and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(REAL_TIMEOUT_S))
 
 
@@ -46,6 +46,17 @@ def venv_python() -> Callable[[str], Path]:
             pytest.skip(f"no network to build {name}: {error}")
 
     return python
+
+
+@pytest.fixture(scope="session")
+def docker_engine() -> None:
+    """A Docker engine answers. Skips where none does, but not in a complete run."""
+    try:
+        images.require_docker()
+    except images.DockerAbsent as error:
+        if ci.complete_run():
+            raise
+        pytest.skip(f"no Docker: {error}")
 
 
 class Launch(Protocol):

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from importlib.util import find_spec
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 ClientT = TypeVar("ClientT", bound="EnvClient[Any, Any, Any]")
 
 _START_ARGUMENTS = ("port", "env_vars", "workers")
-_DOCKER = "openenv_client.providers.docker"
 
 
 @dataclass(frozen=True)
@@ -171,9 +169,8 @@ def space_slug(repo_id: str) -> str:
 
 
 def _docker() -> Any:
-    if find_spec(_DOCKER) is None:
-        raise ProviderError(
-            "Images cannot be started without a provider yet: pass provider=, which has start_container, stop_container "
-            "and wait_for_ready, or start the container yourself and pass base_url"
-        )
-    return import_module(_DOCKER).LocalDockerProvider()
+    try:
+        return import_module("openenv_client.providers.docker").LocalDockerProvider()
+    except ModuleNotFoundError as error:
+        verbs = "start_container, stop_container and wait_for_ready"
+        raise ProviderError(f"{error}; or pass provider=, which has {verbs}") from error

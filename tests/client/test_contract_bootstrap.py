@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -243,9 +244,11 @@ async def test_when_connecting_and_stopping_fail_the_first_failure_is_raised() -
         await GenericEnvClient.from_docker_image("x", provider)
 
 
-async def test_without_a_docker_provider_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("openenv_client.bootstrap._DOCKER", "openenv_client.providers.no_such_module")
-    with pytest.raises(RuntimeError, match="pass provider="):
+async def test_without_the_docker_package_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("openenv_client.providers.docker")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "docker", None)
+    with pytest.raises(RuntimeError, match=r"pip install 'openenv-client\[docker\]'; or pass provider="):
         await GenericEnvClient.from_docker_image("x")
 
 

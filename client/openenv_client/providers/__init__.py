@@ -13,19 +13,29 @@ if TYPE_CHECKING:
     from .base import ServerProvider as ServerProvider
     from .base import Watchable as Watchable
     from .command import CommandProvider as CommandProvider
+    from .docker import LocalDockerProvider as LocalDockerProvider
     from .remote import RemoteProvider as RemoteProvider
     from .uv import UVProvider as UVProvider
 
 _MODULES = {
     "CommandProvider": "command",
     "ContainerProvider": "base",
+    "LocalDockerProvider": "docker",
     "RemoteProvider": "remote",
     "ServerProvider": "base",
     "UVProvider": "uv",
     "Watchable": "base",
 }
 
-__all__ = ["CommandProvider", "ContainerProvider", "RemoteProvider", "ServerProvider", "UVProvider", "Watchable"]
+__all__ = [
+    "CommandProvider",
+    "ContainerProvider",
+    "LocalDockerProvider",
+    "RemoteProvider",
+    "ServerProvider",
+    "UVProvider",
+    "Watchable",
+]
 
 
 def __getattr__(name: str) -> object:

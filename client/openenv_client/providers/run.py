@@ -14,7 +14,7 @@ from .ports import PortReservation
 from .process import ChildProcess
 
 _ADDRESS_IN_USE = ("address already in use", "eaddrinuse", "errno 98", "errno 48")
-_LINES_IN_ERRORS, _CHARACTERS_IN_ERRORS = 20, 4000
+LINES_IN_ERRORS, _CHARACTERS_IN_ERRORS = 20, 4000
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ class Run:
         """Launches the server. Raises `LaunchFailed` if the command cannot be run, or if the run has ended meanwhile."""
         with self._lock:
             self._spawn(plan)
+            self._check_not_ended()
             self._plan, self.phase = plan, Phase.LAUNCHED
 
     def run_to_end(self, plan: Plan, timeout_s: float) -> tuple[int | None, str]:
@@ -104,12 +105,13 @@ class Run:
 
     def last_lines(self) -> str:
         """What an error quotes of the log."""
-        return self.logs(_LINES_IN_ERRORS)[-_CHARACTERS_IN_ERRORS:]
+        return quoted(self.logs(LINES_IN_ERRORS))
 
     def end(self) -> None:
         """Stops what runs, then tidies up; may be called again, also after it raised. Raises as `ChildProcess.stop`."""
         self.phase = Phase.ENDED  # before the lock, so that a launch which holds it is the last one
         with self._lock:
+            self.phase = Phase.ENDED  # a launch may have said otherwise meanwhile
             if self._child:
                 self._child.stop()
             self._reservation.release()
@@ -131,3 +133,8 @@ class Run:
 def says_address_in_use(log: str) -> bool:
     """Whether a server's output reads like a failed bind (EADDRINUSE is 98 on Linux, 48 on macOS)."""
     return any(text in log.lower() for text in _ADDRESS_IN_USE)
+
+
+def quoted(log: str) -> str:
+    """The end of a log, as much of it as an error shows."""
+    return log[-_CHARACTERS_IN_ERRORS:]

@@ -1,7 +1,8 @@
 """A small server for tests of launching, run as a script: `plain_server.py PORT [WORD...]`. It answers /health and no more.
 
 Its words: `noise` prints a megabyte first, `die` then exits with status 3, `deaf` ignores SIGTERM, `child` starts a process
-that leaves the session and ignores SIGTERM too, `greedy` binds without SO_REUSEADDR, `sick` answers 503, `mute` never listens.
+that leaves the session and ignores SIGTERM too, `everywhere` listens on every interface (as it must in a container), `greedy`
+binds without SO_REUSEADDR, `hungry` takes all the memory that there is, `sick` answers 503, `mute` never listens.
 """
 
 from __future__ import annotations
@@ -38,13 +39,18 @@ def main(port: int, words: set[str]) -> int:
     if "die" in words:
         print("cannot go on: the model file is missing", flush=True)
         return 3
+    if "hungry" in words:
+        eaten = []
+        while True:
+            eaten.append(bytearray(b"x" * 2**20))
     if "child" in words:
         subprocess.Popen([sys.executable, "-c", CHILD], start_new_session=True)
     if "mute" in words:
         threading.Event().wait()
     Health.status = 503 if "sick" in words else 200
     Server.allow_reuse_address = "greedy" not in words
-    with Server(("127.0.0.1", port), Health) as server:
+    host = "0.0.0.0" if "everywhere" in words else "127.0.0.1"
+    with Server((host, port), Health) as server:
         print(f"serving on {port}", flush=True)
         server.serve_forever()
     return 0

@@ -15,16 +15,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
 import pytest
-from testkit import leftovers, servers, venvs
+from testkit import images, leftovers, servers, venvs
+from testkit.recipes import ContainerServer, Provider, Recipe
 from websockets.sync.client import connect
 
 from openenv_client.errors import LaunchFailed, LaunchTimeout, ProviderError
-from openenv_client.providers import CommandProvider, RemoteProvider, ServerProvider, UVProvider, Watchable
+from openenv_client.providers import CommandProvider, RemoteProvider, UVProvider
 
 READY_S = 120.0
 PARENT = """
@@ -39,28 +38,6 @@ print(url, flush=True)
 provider.wait_for_ready(600)
 sys.stdin.read()
 """
-
-
-class Provider(ServerProvider, Watchable, Protocol):
-    """What this package's own providers are."""
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How to make a provider, also in another process; `broken` makes one whose server dies while it starts."""
-
-    kind: type[CommandProvider] | type[UVProvider]
-    arguments: dict[str, Any]
-    broken: dict[str, Any] = field(default_factory=dict)
-
-    def make(self) -> Provider:
-        return self.kind(**self.arguments)
-
-    def make_broken(self) -> Provider:
-        return self.kind(**self.arguments | self.broken)
-
-    def as_json(self, mark: Mapping[str, str], wait: bool) -> str:
-        return json.dumps([self.kind.__name__, self.arguments, mark, wait])
 
 
 @pytest.fixture(scope="session")
@@ -83,12 +60,27 @@ def tools(venv_python: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture(params=["command", "uv"])
-def recipe(request: pytest.FixtureRequest, tools: None, project: Path) -> Recipe:
+def process(request: pytest.FixtureRequest) -> Recipe:
+    """Each provider whose server is a process of ours, in its plainest form."""
+    return plainest(request)
+
+
+@pytest.fixture(params=["command", "uv", pytest.param("docker", marks=pytest.mark.docker)])
+def recipe(request: pytest.FixtureRequest) -> Recipe:
     """Each provider that launches, in its plainest form."""
+    return plainest(request)
+
+
+def plainest(request: pytest.FixtureRequest) -> Recipe:
+    if request.param == "docker":
+        request.getfixturevalue("docker_engine")
+        broken = {"env_vars": {"ENVIRONMENT": "no_such_environment"}}
+        return Recipe(ContainerServer, {"image": images.openenv(), "stop_grace_s": 1}, broken)
+    request.getfixturevalue("tools")
     if request.param == "command":
         command = servers.command("counter")
         return Recipe(CommandProvider, {"command": command}, {"command": servers.command("no_such_environment")})
-    return Recipe(UVProvider, {"project_path": str(project)}, {"app": "server.gone:app"})
+    return Recipe(UVProvider, {"project_path": str(request.getfixturevalue("project"))}, {"app": "server.gone:app"})
 
 
 @pytest.fixture(params=["a pipeline", "app from the parent folder", "git"])
@@ -243,9 +235,9 @@ def test_a_port_that_is_in_use_is_told_and_nothing_is_launched(recipe: Recipe, m
 @pytest.mark.real
 @pytest.mark.parametrize("when", ["ready", "starting"])
 def test_after_kill_9_of_its_parent_nothing_is_left_within_five_seconds(
-    recipe: Recipe, mark: dict[str, str], when: str
+    process: Recipe, mark: dict[str, str], when: str
 ) -> None:
-    arguments = [sys.executable, "-c", PARENT, recipe.as_json(mark, wait=when == "ready")]
+    arguments = [sys.executable, "-c", PARENT, process.as_json(mark, wait=when == "ready")]
     with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         base_url = parent.stdout.readline().strip()
