@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openenv_client.errors import ConnectFailed, OpenEnvError, ServerUnreachable, SessionRefused
+from openenv_client.errors import ConnectFailed, EpisodeLost, OpenEnvError, ServerUnreachable, SessionRefused
 from openenv_client.mcp.bare_wire import open_bare_wire
 from openenv_client.mcp.bounded import Overdue, within
 from openenv_client.mcp.endpoint import Endpoint
@@ -16,7 +16,6 @@ from openenv_client.mcp.gateway_wire import GatewayWire
 from openenv_client.mcp.greeting import NothingThere, endpoint_urls, greet
 from openenv_client.mcp.peer import Peer, Unframed
 from openenv_client.threads import finish
-from openenv_client.urls import shown
 from openenv_client.wire import Wire, WireOptions
 
 
@@ -32,8 +31,10 @@ async def open_wire(options: WireOptions) -> Wire:
         wire: Wire = await open_bare_wire(peer, options) if isinstance(peer.dialect, Unframed) else GatewayWire(peer, options)
     except BaseException as error:
         await finish(_closed(endpoints))
+        if isinstance(error, EpisodeLost):  # there is none yet
+            error = ServerUnreachable(endpoints[-1].shown, error.reason)
         if isinstance(error, OpenEnvError) and not isinstance(error, (SessionRefused, ConnectFailed)):
-            raise ConnectFailed(shown(endpoints[-1].url), error) from error
+            raise ConnectFailed(endpoints[-1].shown, error) from error
         raise
     await finish(_closed([endpoint for endpoint in endpoints if endpoint is not peer.endpoint]))
     return wire

@@ -68,12 +68,13 @@ class Toolbox:
 
 def _named(action: Mapping[str, Any], variants: Sequence[Tool]) -> list[Tool]:
     """The variants that a field of the action names: the gateway calls a tool by the value of the field that tells the kinds
-    apart, and does not list that field."""
-    return [
-        tool
-        for tool in variants
-        if any(f"{VARIANT}{value}" == tool.name and key not in _properties(tool) for key, value in action.items())
-    ]
+    apart. Where values of other fields are names too, that field is the one that no variant lists."""
+    listed = {key for tool in variants for key in _properties(tool)}
+    names = {key: f"{VARIANT}{value}" for key, value in action.items()}
+    named = [tool for tool in variants if tool.name in names.values()]
+    if len(named) < 2:
+        return named
+    return [tool for tool in named if any(name == tool.name and key not in listed for key, name in names.items())]
 
 
 def _fitting(action: Mapping[str, Any], variants: Sequence[Tool]) -> list[Tool]:
