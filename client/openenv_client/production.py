@@ -28,7 +28,9 @@ async def open_wire(options: WireOptions) -> Wire:
     endpoints = [Endpoint(url, options) for url in endpoint_urls(options.base_url)]
     try:
         peer = await _peer(endpoints, options.connect_timeout_s)
-        wire: Wire = await open_bare_wire(peer, options) if isinstance(peer.dialect, Unframed) else GatewayWire(peer, options)
+        await _closed([endpoint for endpoint in endpoints if endpoint is not peer.endpoint])
+        # Nothing is awaited after a wire was made: a cancellation would lose it.
+        return await open_bare_wire(peer, options) if isinstance(peer.dialect, Unframed) else GatewayWire(peer, options)
     except BaseException as error:
         await finish(_closed(endpoints))
         if isinstance(error, EpisodeLost):  # there is none yet
@@ -36,8 +38,6 @@ async def open_wire(options: WireOptions) -> Wire:
         if isinstance(error, OpenEnvError) and not isinstance(error, (SessionRefused, ConnectFailed)):
             raise ConnectFailed(endpoints[-1].shown, error) from error
         raise
-    await finish(_closed([endpoint for endpoint in endpoints if endpoint is not peer.endpoint]))
-    return wire
 
 
 async def _peer(endpoints: Sequence[Endpoint], timeout_s: float) -> Peer:

@@ -18,6 +18,7 @@ from openenv_client import __version__
 from openenv_client.errors import BadReply, EpisodeLost, ServerUnreachable
 from openenv_client.frames import JsonObject
 from openenv_client.mcp.events import EventReader
+from openenv_client.mcp.sending import send
 from openenv_client.urls import is_loopback, shown
 from openenv_client.wire import WireOptions
 
@@ -97,7 +98,7 @@ class Endpoint:
     async def _sent(self, request: httpx.Request) -> httpx.Response:
         for pause_s in (*_PAUSES_S, None):
             try:
-                return await self._http.send(request, stream=True)
+                return await send(self._http, request)
             except httpx.ConnectError as error:
                 if pause_s is None:
                     raise ServerUnreachable(self.shown, str(error) or "the connection was refused") from error
@@ -147,6 +148,5 @@ def _response_in(body: bytes) -> JsonObject | None:
         value = json.loads(body)
     except (ValueError, RecursionError):
         return None  # the excerpt shows what came instead
-    if not isinstance(value, dict) or "method" in value or not ("result" in value or "error" in value):
-        return None
-    return value
+    is_response = isinstance(value, dict) and value.get("jsonrpc") == "2.0" and ("result" in value or "error" in value)
+    return value if is_response else None

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from openenv_client.errors import BadReply, InvalidArguments, OpenEnvError, ServerUnreachable, ToolFailed
+from openenv_client.errors import BadReply, EpisodeLost, InvalidArguments, OpenEnvError, ServerUnreachable, ToolFailed
 from openenv_client.frames import JsonObject
 from openenv_client.mcp.actions import OBSERVE, RESET, STATE, STEP, Call, Toolbox
 from openenv_client.mcp.bounded import Overdue, within
@@ -147,9 +147,10 @@ class GatewayWire:
             made = await within(self._sessions.request(CREATE, {}), self._connect_timeout_s)
         except RpcFault as fault:
             raise rpc_failure(fault, CREATE, 0.0) from fault
+        except ServerUnreachable as error:
+            raise _gone(error) from error
         except Overdue as error:
-            why = f"no session within {self._connect_timeout_s:g} s"
-            raise ServerUnreachable(self._peer.endpoint.shown, why) from error
+            raise EpisodeLost(f"the gateway gave no session within {self._connect_timeout_s:g} s") from error
         if not isinstance(made.get("session_id"), str):
             raise BadReply("session_id", f"{type(made.get('session_id')).__name__}, not a string")
         self._session_id = made["session_id"]
@@ -170,6 +171,8 @@ class GatewayWire:
             return await self._peer.request(method, params)
         except RpcFault as fault:
             raise rpc_failure(fault, kind, time.monotonic() - began) from fault
+        except ServerUnreachable as error:
+            raise _gone(error) from error
 
     async def _say_goodbye(self) -> None:
         try:
@@ -177,6 +180,10 @@ class GatewayWire:
                 await self._sessions.request(CLOSE, {"session_id": self._session_id})
         finally:
             await self._peer.end()
+
+
+def _gone(error: ServerUnreachable) -> EpisodeLost:
+    return EpisodeLost(f"the gateway at {error.url} cannot be reached any more ({error.reason}); nothing was sent")
 
 
 def _checked(arguments: Mapping[str, Any]) -> JsonObject:

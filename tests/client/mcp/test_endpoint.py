@@ -76,7 +76,9 @@ async def test_an_answer_beyond_the_limit_is_no_answer(raw: bytes) -> None:
         await answered(raw, max_message_bytes=1000)
 
 
-@pytest.mark.parametrize("body", [b"<html>no</html>", b"", b"[]", b'{"detail": "Not Found"}', b'{"method": "x", "result": 1}', b"[" * 9000])
+@pytest.mark.parametrize(
+    "body", [b"<html>no</html>", b"", b"[]", b'{"error": "which?"}', b'{"jsonrpc": "2.0", "method": "x"}', b"[" * 9000]
+)
 async def test_a_body_that_is_no_response_is_shown_as_it_came(body: bytes) -> None:
     found = await answered(response(404, body))
     assert (found.status, found.message) == (404, None)
@@ -123,8 +125,7 @@ async def test_connections_are_used_again() -> None:
             head = await reader.readuntil(b"\r\n\r\n")
             length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
             await reader.readexactly(length)
-            body = b'{"jsonrpc":"2.0","id":3,"result":{}}'
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
+            writer.write(response(200, {"jsonrpc": "2.0", "id": 3, "result": {}}).replace(b"Connection: close\r\n", b""))
 
     async def until_it_leaves(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -13,6 +13,7 @@ from openenv_gateway.mapping.failures import error_data, failure_of, failure_res
 from openenv_gateway.mapping.notes import Notes
 
 COUNTS = {"active_sessions": 2, "max_sessions": 2}
+NONE_FREE = gateway.QueueTimeout("none free", retry_after_s=1, active_sessions=2, max_sessions=2)
 GOES_ON, LOST, REFUSED = errors.EnvironmentFault, errors.EpisodeLost, errors.SessionRefused
 
 # Every error that the gateway tells, as it tells it, and the class that user code then catches.
@@ -30,7 +31,7 @@ CASES: list[tuple[Exception, type[Exception], str]] = [
     (gateway.HandleRequired("Which session?"), LOST, "Which session?"),
     (errors.BadReply("reward", "a text"), LOST, "reward is a text"),
     (errors.CapacityReached("full", COUNTS), errors.CapacityReached, "Server error: full (code: CAPACITY_REACHED)"),
-    (gateway.QueueTimeout("none free", retry_after_s=1, **COUNTS), errors.CapacityReached, "none free (code: CAPACITY_REACHED)"),
+    (NONE_FREE, errors.CapacityReached, "Server error: none free (code: CAPACITY_REACHED)"),
     (errors.FactoryFailed("no ROM", {}), errors.FactoryFailed, "Server error: no ROM (code: FACTORY_ERROR)"),
     (errors.SessionRefused("attached twice", "SESSION_ERROR", {}), GOES_ON, "attached twice (code: SESSION_ERROR)"),
     (errors.ServerUnreachable("http://h", "refused"), REFUSED, "http://h: refused (code: SERVER_UNREACHABLE)"),
@@ -59,7 +60,7 @@ def test_every_class_that_the_gateway_has_words_for_is_among_the_cases() -> None
 
 
 def test_a_refusal_for_want_of_a_place_says_how_many_there_are() -> None:
-    for error in (errors.CapacityReached("full", COUNTS), gateway.QueueTimeout("none free", retry_after_s=1, **COUNTS)):
+    for error in (errors.CapacityReached("full", COUNTS), NONE_FREE):
         found = result_failure(failure_result(failure_of(error)), "reset", 0)
         assert isinstance(found, errors.CapacityReached)
         assert (found.active_sessions, found.max_sessions, found.retryable) == (2, 2, True)

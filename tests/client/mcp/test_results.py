@@ -38,7 +38,7 @@ def test_a_reward_in_meta_is_read_and_a_hidden_one_is_none(place: Any, reward: f
 
 
 def test_remarks_of_the_gateway_stand_beside() -> None:
-    late = {"tool": "step", "observation": {}, "reward": None, "done": False}
+    late: dict[str, Any] = {"tool": "step", "observation": {}, "reward": None, "done": False}
     payload = observed(result(Observation({}, None, False, {}), Notes(notice="A remark.", late=late, session_id="h" * 20)))
     assert payload == {"observation": {}, "reward": None, "done": False, "notice": "A remark.", "late": late}
 

@@ -42,8 +42,8 @@ Answer = Callable[[Request], bytes | None]
 def response(status: int, body: object = None, headers: str = "", kind: str = "application/json") -> bytes:
     """A whole HTTP response; `body` are bytes, or a value to be written as JSON."""
     raw = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-    head = f"HTTP/1.1 {status} Status\r\nConnection: close\r\nContent-Type: {kind}\r\nContent-Length: {len(raw)}\r\n{headers}\r\n"
-    return head.encode() + raw
+    fields = f"Connection: close\r\nContent-Type: {kind}\r\nContent-Length: {len(raw)}\r\n{headers}"
+    return f"HTTP/1.1 {status} Status\r\n{fields}\r\n".encode() + raw
 
 
 def rpc_error(request: Request, code: int, message: str, status: int = 200, data: object = None) -> bytes:
@@ -66,6 +66,16 @@ class HttpRelay:
         self.answer = answer
         self.requests: list[Request] = []
         self.url = ""
+        self._may_pass = asyncio.Event()
+        self._may_pass.set()
+
+    def hold(self) -> None:
+        """Let requests come, and neither forward nor answer them until `release`."""
+        self._may_pass.clear()
+
+    def release(self) -> None:
+        """Go on with what was held."""
+        self._may_pass.set()
 
     @property
     def rpcs(self) -> list[str]:
@@ -78,6 +88,7 @@ class HttpRelay:
             head = await reader.readuntil(b"\r\n\r\n")
             request = await _read(head, reader)
             self.requests.append(request)
+            await self._may_pass.wait()
             answered = self.answer(request)
             if answered is None:
                 await self._forward(head, request.body, writer)
