@@ -21,21 +21,30 @@ _NUMBERS = (int, float)
 _SCALARS = frozenset({int, float, bool, type(None)})
 
 
-def may_hold_media(value: Any) -> bool:
-    """False if a Gallery would find nothing in the value, which spares the copying: most observations hold no media."""
-    kind = type(value)
-    if kind is str:
-        return len(value) >= MIN_TEXT and value.startswith(_BEGINNINGS)
-    if kind is dict:
-        for key, item in value.items():
-            kind = type(item)
-            if kind not in _SCALARS and (may_hold_media(item) or (kind is list and _shape_of(value, key) is not None)):
+def may_hold_media(value: JsonObject) -> bool:
+    """False if a Gallery would find nothing in the object, which spares the copying: most observations hold no media."""
+    for key, item in value.items():
+        kind = type(item)
+        if kind is str:
+            if len(item) >= MIN_TEXT and item.startswith(_BEGINNINGS):
                 return True
-    elif kind is list and value and not _is_row(value):
-        for item in value:
-            kind = type(item)
-            if kind not in _SCALARS and (kind is list or may_hold_media(item)):
+        elif kind is dict:
+            if may_hold_media(item):
                 return True
+        elif kind is list and item and (_shape_of(value, key) is not None or _array_may_hold_media(item)):
+            return True
+    return False
+
+
+def _array_may_hold_media(values: list[Any]) -> bool:
+    if type(values[0]) in _NUMBERS and type(values[-1]) in _NUMBERS:
+        return False  # a row, see Gallery.take
+    for item in values:
+        kind = type(item)
+        if kind is list or (kind is dict and may_hold_media(item)):
+            return True
+        if kind is str and len(item) >= MIN_TEXT and item.startswith(_BEGINNINGS):
+            return True
     return False
 
 
