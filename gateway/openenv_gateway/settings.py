@@ -25,13 +25,14 @@ def _empty() -> Mapping[str, Any]:
 @dataclass(frozen=True, slots=True)
 class Source:
     """Where an environment's servers come from. `target` is what follows the kind's prefix: a URL, a command, a path, an
-    image; empty for the demo. `cwd`, `app` and `env_vars` are for sources that launch something."""
+    image; empty for the demo. `cwd`, `app` and `env_vars` are for sources that launch something; the values of `env_vars` may
+    be secret, and are in no `repr`."""
 
     kind: SourceKind
     target: str = ""
     cwd: Path | None = None
     app: str | None = None
-    env_vars: Mapping[str, str] = field(default_factory=_empty)
+    env_vars: Mapping[str, str] = field(default_factory=_empty, repr=False)
 
     def __str__(self) -> str:
         if self.kind in ("demo", "http"):

@@ -81,7 +81,7 @@ def test_the_two_commands_of_the_first_section_serve_the_demo_and_play_a_whole_g
 def test_every_command_option_and_route_in_the_readme_exists() -> None:
     named = set(re.findall(r"^\| `([a-z]+) ", README, re.MULTILINE)) & set(COMMANDS)
     assert named == set(COMMANDS)
-    help_text = run("serve", "--help").stdout
+    help_text = run("serve", "--help").stdout + run("doctor", "--help").stdout
     for option in set(re.findall(r"`(--[a-z]+)", README)) - {"--json"}:
         assert option in help_text or option in run("call", "--help").stdout, option
 

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import LaunchTimeout, ProviderError
+from .hiding import Hidden
 from .ready import wait_until_healthy
 from .run import Phase
 
@@ -79,7 +80,7 @@ class LocalDockerProvider:
         chosen = self.options.with_changes(options)
         variables = {**self.env_vars, **(env_vars or {})}
         check_env_vars(variables)
-        run = self._new_run(wanted)
+        run = self._new_run(wanted, Hidden(variables))
         try:
             return self._launch(run, chosen, port, variables)
         except BaseException:
@@ -134,13 +135,13 @@ class LocalDockerProvider:
     def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _new_run(self, image: str) -> ContainerRun:
+    def _new_run(self, image: str, hidden: Hidden) -> ContainerRun:
         with self._lock:
             if self._run is not None:
                 if self._run.phase is not Phase.ENDED and self._run.poll() is None:
                     raise ProviderError("LocalDockerProvider is already running")
                 self._run.end()
-            self._run = ContainerRun(self._client, image, self.stop_grace_s)
+            self._run = ContainerRun(self._client, image, self.stop_grace_s, hidden)
             return self._run
 
     def _launch(self, run: ContainerRun, options: ContainerOptions, port: int | None, variables: Mapping[str, str]) -> str:

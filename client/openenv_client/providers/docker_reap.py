@@ -22,9 +22,22 @@ def reap(client: docker.DockerClient) -> list[str]:
     Those of owners that live, or of whom nothing can be known (another machine's), stay. Raises `LaunchFailed` if the engine
     cannot be asked; one container that cannot be removed is logged and does not keep the others.
     """
+    return [name for each in _left_over(client) if (name := _removed(client, each))]
+
+
+def left_over(client: docker.DockerClient) -> list[str]:
+    """The names of the containers that `reap` would remove. Raises `LaunchFailed` if the engine cannot be asked."""
+    return [_name(each) for each in _left_over(client)]
+
+
+def _left_over(client: docker.DockerClient) -> list[dict[str, Any]]:
     with engine_asked(_WHAT, "they could not be listed"):
         found = client.api.containers(all=True, filters={"label": LABEL})
-    return [name for each in found if _is_left_over(client, each) and (name := _removed(client, each))]
+        return [each for each in found if _is_left_over(client, each)]
+
+
+def _name(container: dict[str, Any]) -> str:
+    return str(container["Names"][0]).lstrip("/")
 
 
 def _is_left_over(client: docker.DockerClient, container: dict[str, Any]) -> bool:
@@ -48,7 +61,7 @@ def _seconds(time: str) -> float:
 
 def _removed(client: docker.DockerClient, container: dict[str, Any]) -> str:
     """Its name, "" if it could not be removed."""
-    name = str(container["Names"][0]).lstrip("/")
+    name = _name(container)
     try:
         client.api.remove_container(container["Id"], v=True, force=True)
     except NotFound:

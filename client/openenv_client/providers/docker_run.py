@@ -18,6 +18,7 @@ from ..errors import LaunchFailed, ProviderError
 from .docker_engine import engine_asked, explanation, is_remote
 from .docker_image import ImageFacts, Pull, look_up
 from .docker_watch import Watch
+from .hiding import NOTHING, Hidden
 from .output import OutputRing
 from .run import LINES_IN_ERRORS, Phase, quoted, says_address_in_use
 
@@ -28,12 +29,13 @@ _LEAVES_S = 5.0
 class ContainerRun:
     """Ended by `end()`, from any thread; whatever is created after that is removed at once."""
 
-    def __init__(self, client: docker.DockerClient, image: str, stop_grace_s: float) -> None:
+    def __init__(self, client: docker.DockerClient, image: str, stop_grace_s: float, hidden: Hidden = NOTHING) -> None:
+        """What is `hidden` is not in its logs."""
         self.image, self.what, self.name = image, f"docker:{image}", container_name(image)
         self.phase = Phase.STARTING
         self._client, self._stop_grace_s = client, stop_grace_s
         self._lock = threading.Lock()
-        self._output = OutputRing()
+        self._output = OutputRing(hidden=hidden)
         self._pull: Pull | None = None
         self._may_exist = False
         self._container: Container | None = None

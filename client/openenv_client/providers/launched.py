@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from ..errors import LaunchTimeout, ProviderError
+from .hiding import Hidden
 from .process import STOP_GRACE_S
 from .ready import wait_until_healthy
 from .run import Phase, Plan, Run
@@ -24,7 +25,8 @@ _UNLESS_SET = {
 class LaunchedServer(ABC):
     """A `ServerProvider` and `Watchable`; subclasses say what to run. Usable as a context manager, and again after `stop`.
 
-    The server never outlives this process, whichever way it ends. Its standard input is empty; its output is in `logs`.
+    The server never outlives this process, whichever way it ends. Its standard input is empty; its output is in `logs`, where
+    the values of `env_vars` (of eight characters or more) are shown as `${NAME}`.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class LaunchedServer(ABC):
         not know are ignored, as OpenEnv's providers do. Raises `ProviderError` (a `RuntimeError`) if the server runs
         already, the port is taken, or the command cannot be run; nothing is left running then.
         """
-        run = self._new_run(port or 0)
+        run = self._new_run(port or 0, Hidden({**self.env_vars, **(env_vars or {})}))
         try:
             run.launch(self._plan(run, server_environment(os.environ, self.env_vars, env_vars or {}, run.port), options))
         except BaseException:
@@ -116,14 +118,14 @@ class LaunchedServer(ABC):
         """What may be the matter with a server that runs but does not answer, for the error; nothing is known by default."""
         return ""
 
-    def _new_run(self, port: int) -> Run:
+    def _new_run(self, port: int, hidden: Hidden) -> Run:
         with self._lock:
             if self._run is not None:
                 if self._run.phase is not Phase.ENDED and self._run.poll() is None:
                     raise ProviderError(f"{type(self).__name__} is already running")
                 self._run.end()
             what, noun = self._names()
-            self._run = Run(what, noun, self.host, port, self.stop_grace_s)
+            self._run = Run(what, noun, self.host, port, self.stop_grace_s, hidden)
             return self._run
 
     def _launched(self) -> Run:

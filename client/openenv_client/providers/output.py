@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import threading
 
+from .hiding import NOTHING, Hidden
+
 KEEP_BYTES = 64 * 1024
 
 
 class OutputRing:
-    """Keeps the newest `keep_bytes` of a byte stream. Safe to write and read from several threads."""
+    """Keeps the newest `keep_bytes` of a byte stream, and shows it without what is `hidden`. Safe to write and read from
+    several threads."""
 
-    def __init__(self, keep_bytes: int = KEEP_BYTES) -> None:
-        self._keep = keep_bytes
+    def __init__(self, keep_bytes: int = KEEP_BYTES, hidden: Hidden = NOTHING) -> None:
+        self._keep, self._hidden = keep_bytes, hidden
         self._bytes = bytearray()
         self._cut = False
         self._lock = threading.Lock()
@@ -31,7 +34,9 @@ class OutputRing:
         """
         with self._lock:
             kept, cut = bytes(self._bytes), self._cut
-        found = kept.decode("utf-8", "replace").splitlines()
+        found = self._hidden(kept.decode("utf-8", "replace")).splitlines()
         if cut and len(found) > 1:
             found = found[1:]
+        elif cut:
+            found = [self._hidden.without_fragment(line) for line in found]
         return "\n".join(found[-lines:]) if lines > 0 else ""

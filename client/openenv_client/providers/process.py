@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import LaunchFailed
+from .hiding import NOTHING, Hidden
 from .output import OutputRing
 
 STOP_GRACE_S = 5.0
@@ -39,10 +40,11 @@ class ChildProcess:
         env: Mapping[str, str],
         cwd: Path | None = None,
         stop_grace_s: float = STOP_GRACE_S,
+        hidden: Hidden = NOTHING,
     ) -> None:
-        """Returns when the command has been exec'ed. Raises `LaunchFailed` if it cannot be."""
+        """Returns when the command has been exec'ed. Raises `LaunchFailed` if it cannot be. `logs` are without the `hidden`."""
         self._what = " ".join(command)
-        self._output = OutputRing()
+        self._output = OutputRing(hidden=hidden)
         self._exited, self._exit_status = threading.Event(), 0
         self._stop_grace_s = stop_grace_s
         self._guard, self._control, status = self._launch_guard(command, env, cwd)

@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from ..errors import LaunchFailed
+from .hiding import NOTHING, Hidden
 from .ports import PortReservation
 from .process import ChildProcess
 
@@ -37,10 +38,13 @@ class Phase(Enum):
 class Run:
     """Ended by `end()`, from any thread; whatever is launched or registered after that is refused or undone at once."""
 
-    def __init__(self, what: str, noun: str, host: str, port: int, stop_grace_s: float) -> None:
-        """`what` names the server in errors, `noun` its process. Raises `ProviderError` if the port is taken."""
+    def __init__(
+        self, what: str, noun: str, host: str, port: int, stop_grace_s: float, hidden: Hidden = NOTHING
+    ) -> None:
+        """`what` names the server in errors, `noun` its process; what is `hidden` is not in its logs. Raises `ProviderError`
+        if the port is taken."""
         self.what, self._noun = what, noun
-        self._stop_grace_s = stop_grace_s
+        self._stop_grace_s, self._hidden = stop_grace_s, hidden
         self._reservation = PortReservation(host, port)
         self.port = self._reservation.port
         self._lock = threading.Lock()
@@ -119,7 +123,9 @@ class Run:
 
     def _spawn(self, plan: Plan) -> ChildProcess:
         self._check_not_ended()
-        self._child = ChildProcess(plan.command, env=plan.env, cwd=plan.cwd, stop_grace_s=self._stop_grace_s)
+        self._child = ChildProcess(
+            plan.command, env=plan.env, cwd=plan.cwd, stop_grace_s=self._stop_grace_s, hidden=self._hidden
+        )
         return self._child
 
     def _check_not_ended(self) -> None:

@@ -19,6 +19,8 @@ from .process import STOP_GRACE_S
 from .run import Plan, Run
 
 DEFAULT_APP = "server.app:app"
+CLONE_PREFIX = "openenv-uv-clone-"
+"""How the folders of clones begin, in the folder for temporary files."""
 _NO_PROJECT = "there is no pyproject.toml in the folder (nor above it), so uv has no project to run"
 _NO_UV = "`uv` executable not found. Install uv from https://docs.astral.sh and ensure it is on PATH."
 
@@ -73,7 +75,7 @@ class UVProvider(LaunchedServer):
         assert self._git is not None
         if shutil.which("git") is None:
             raise ProviderError(f"`git` executable not found; required to clone project_path {self.project_path!r}.")
-        clone = tempfile.mkdtemp(prefix="openenv-uv-clone-")
+        clone = tempfile.mkdtemp(prefix=CLONE_PREFIX)
         run.on_end(lambda: shutil.rmtree(clone))
         for command in clone_commands(self._git, clone):
             status, output = run.run_to_end(Plan(command, {**env, "GIT_TERMINAL_PROMPT": "0"}), self.context_timeout_s)

@@ -21,6 +21,7 @@ COMMANDS = {
     "call": "openenv_gateway.cli.inspect:call",
     "config": "openenv_gateway.cli.hosts:config",
     "validate": "openenv_gateway.cli.hosts:validate",
+    "doctor": "openenv_gateway.cli.doctor:doctor",
 }
 
 
