@@ -6,9 +6,6 @@ The other sentences of the contract, which need no real server, are in tests/cli
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,26 +14,12 @@ from typing import Any
 import pytest
 from testkit import servers, venvs
 from testkit.arcade import Arcade
+from testkit.same_program import program
 
 from openenv_client import CallToolAction, GenericEnvClient, HTTPEnvClient, MCPToolClient, StepResult
 from openenv_client.errors import CapacityReached, EnvironmentFault, EpisodeLost, FactoryFailed, LateReply, ToolFailed
 
 pytestmark = pytest.mark.real
-
-PROGRAM = Path(__file__).parent / "clients" / "same_program.py"
-
-
-def program(python: str | Path, module: str, *lines: str) -> list[Any]:
-    done = subprocess.run(
-        [str(python), "-P", "-W", "error::ResourceWarning", str(PROGRAM), module],
-        input="\n".join(lines),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**servers.small_environment({}), "PATH": os.environ["PATH"]},
-    )
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_one_program_sees_the_same_through_openenvs_client_and_ours(newest: Arcade, venv_python: Callable[[str], Path]) -> None:
