@@ -35,14 +35,20 @@ class Headers(Mapping[str, str]):
     def __init__(self, raw: Iterable[tuple[bytes, bytes]]) -> None:
         self._raw = list(raw)
         self._last = dict(self._raw)
+        self._texts: dict[str, str] = {}
         self.repeats = len(self._last) != len(self._raw)
 
     def __getitem__(self, name: str) -> str:
-        return self._last[name.encode()].decode("latin-1").strip()
+        text = self._texts.get(name)
+        if text is None:  # kept, since heads are shared by requests, see Head
+            text = self._texts[name] = self._last[name.encode()].decode("latin-1").strip()
+        return text
 
     def get(self, name: str, default: Any = None) -> Any:
-        value = self._last.get(name.encode())
-        return default if value is None else value.decode("latin-1").strip()
+        text = self._texts.get(name)
+        if text is not None:
+            return text
+        return self[name] if name.encode() in self._last else default
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name.encode() in self._last
