@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -35,9 +36,12 @@ def demo() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("marker", "printed"), [("client sync", "1.0 True 4\n"), ("client async", "[1.0, 0.0]\n")]
 )
-def test_the_examples_print_what_they_should(marker: str, printed: str, demo: str) -> None:
+@pytest.mark.parametrize("mode", ["simulation", "production"])
+def test_the_examples_print_what_they_should_in_either_mode(marker: str, printed: str, mode: str, demo: str) -> None:
     program = example(marker).replace("http://127.0.0.1:8700", demo)
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, timeout=60)
+    environment = {**os.environ, "OPENENV_CLIENT_MODE": mode}
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert (done.stdout, done.stderr) == (printed, "")
 
 
