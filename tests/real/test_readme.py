@@ -102,7 +102,8 @@ def test_every_option_stands_in_the_tables_of_the_readme_with_its_default() -> N
         values = [value.strip(" `") for value in defaults.split(",")] if defaults.strip() else [""] * len(names)
         for name, value in zip(names, values, strict=True):
             default = parts[name].get("default")
-            assert value == ("learnt" if name == "sessions_per_server" else ("" if default in (None, [], {}) else str(default))), name
+            shown = "" if default in (None, [], {}) else str(default)
+            assert value == ("learnt" if name == "sessions_per_server" else shown), name
         told |= set(names)
     assert parts.keys() - {"source", "environments"} == told
 
