@@ -54,9 +54,17 @@ def served() -> Iterator[ServerThread]:
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("version", interpreters.found())
-def test_sync_async_and_notebook_code_runs_on_every_python_of_this_machine(version: str, served: ServerThread) -> None:
-    python = venvs.venv("client-needs", "websockets>=15", "httpx>=0.27", python=interpreters.found()[version])
+@pytest.mark.parametrize(
+    ("version", "needs"),
+    [
+        *((version, ("websockets>=15", "httpx>=0.27")) for version in interpreters.found()),
+        (min(interpreters.found()), ("websockets==15.0", "httpx==0.27.0")),  # the oldest that pyproject.toml allows
+    ],
+)
+def test_sync_async_and_notebook_code_runs_on_every_python_of_this_machine(
+    version: str, needs: tuple[str, str], served: ServerThread
+) -> None:
+    python = venvs.venv("client-needs", *needs, python=interpreters.found()[version])
     out = run(python, "-X", "dev", "-W", "error", SNIPPETS, served.url, PYTHONPATH=str(CLIENT))
     assert [json.loads(line) for line in out.splitlines()] == [
         [10.0, 12.0, 12.0, 10.0] * 3,
