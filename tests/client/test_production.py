@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 from testkit.clients import Add, Count, CountingClient
 from testkit.gateways import Served, environment_settings, serving
 from testkit.http_relay import HttpRelay, Request, http_relay, rpc_error
-from testkit.script import error, observation
+from testkit.script import PAGES, error, observation
 from testkit.scripted import ScriptedServer
 
 from openenv_client import GenericEnvClient, StepResult
@@ -274,41 +274,106 @@ async def test_closing_does_not_wait_for_a_gateway_that_says_nothing_more() -> N
         assert time.monotonic() - began < 3
 
 
-def test_a_sync_program_runs_unchanged() -> None:
-    done = threading.Event()
-    ready: list[str] = []
-    loop = asyncio.new_event_loop()
-
-    async def serve() -> None:
-        async with ScriptedServer() as server, gateway_on(server) as served:
-            ready.append(served.base_url)
-            started.set()
-            await asyncio.to_thread(done.wait, 20)
-
-    started = threading.Event()
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    assert started.wait(20)
-    try:
-        with typed(ready[0]).sync() as env:
-            assert env.reset().observation == Count(0)
-            assert [env.step(Add(1)).observation.count for _ in range(3)] == [1, 2, 3]
-            other = env.new_session()
-            assert (other.reset().observation, env.state()) == (Count(0), 3)
-        plain = typed(ready[0])
-        assert plain.reset().observation == Count(0)
-        plain.close()
-        moved = typed(ready[0])
-        for _ in range(2):  # each run has an event loop of its own
-            assert asyncio.run(_played(moved)) == Count(1)
-    finally:
-        done.set()
-        thread.join(20)
-        loop.close()
+@pytest.fixture
+def thread() -> Iterator[ThreadedGateway]:
+    """The gateway on a loop in a thread of its own, for programs that block theirs."""
+    with ThreadedGateway() as threaded:
+        yield threaded
 
 
-async def _played(client: CountingClient) -> Count:
-    async with client:
+class ThreadedGateway:
+    """A counting environment with room for one or two clients, behind a gateway."""
+
+    def __init__(self) -> None:
+        self._started, self._over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="gateway")
+        self.url = ""
+        self.server: ScriptedServer
+
+    def __enter__(self) -> ThreadedGateway:
+        self._thread.start()
+        assert self._started.wait(20)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join(20)
+
+    async def _serve(self) -> None:
+        async with ScriptedServer(capacity=2) as self.server, gateway_on(self.server) as served:
+            self.url = served.base_url
+            self._started.set()
+            await asyncio.to_thread(self._over.wait, 60)
+
+
+def test_a_sync_program_runs_unchanged(thread: ThreadedGateway) -> None:
+    with typed(thread.url).sync() as env:
+        assert env.reset().observation == Count(0)
+        assert [env.step(Add(1)).observation.count for _ in range(3)] == [1, 2, 3]
+        other = env.new_session()
+        assert (other.reset().observation, env.state()) == (Count(0), 3)
+    plain = typed(thread.url)
+    assert plain.reset().observation == Count(0)
+    plain.close()
+
+
+def test_a_client_is_used_on_one_loop_after_another_and_gives_its_session_back_each_time(thread: ThreadedGateway) -> None:
+    client = generic(thread.url)
+
+    async def play() -> int:
         await client.reset()
-        result: StepResult[Count] = await client.step(Add(1))
-        return result.observation
+        return int((await client.step({"add": 2})).observation["count"])
+
+    assert [asyncio.run(play()) for _ in range(4)] == [2, 2, 2, 2]
+    with pytest.raises(EpisodeLost, match="another event loop"):
+        client.state()
+    assert client.reset().observation["count"] == 0
+    client.close()
+
+
+# --- shapes of tools ------------------------------------------------------------------------------------------------
+
+
+def acting(**properties: Any) -> dict[str, Any]:
+    """The pages of a counting environment whose action has these properties too."""
+    action = {"type": "object", "properties": {"add": {"type": "integer"}, **properties}, "required": ["add"]}
+    return {"/schema": {**PAGES["/schema"], "action": action}}
+
+
+async def test_an_action_may_have_a_session_id_of_its_own() -> None:
+    async with ScriptedServer(pages=acting(session_id={"type": "string"})) as server, gateway_on(server) as served:
+        async with generic(served.base_url) as client:
+            await client.reset()
+            result = await client.step({"add": 1, "session_id": "mine"})
+            assert result.observation["echo"] == {"add": 1, "session_id": "mine"}
+
+
+async def test_arguments_that_are_to_be_repeated_in_headers_are() -> None:
+    properties = {
+        "to": {"type": "string", "x-mcp-header": "To"},
+        "deep": {"type": "object", "properties": {"fast": {"type": "boolean", "x-mcp-header": "Fast"}}},
+    }
+    async with ScriptedServer(pages=acting(**properties)) as server, gateway_on(server, mapping_schemas="native") as served:
+        async with http_relay(served.base_url) as relay, generic(relay.url) as client:
+            await client.reset()
+            for action in ({"add": 1, "to": "Z\u00fcrich", "deep": {"fast": True}}, {"add": 1}, {"add": 1, "deep": {}}):
+                assert (await client.step(action)).observation["echo"] == action
+            first, second = [request.headers for request in relay.requests if request.headers.get("mcp-name") == "step"][:2]
+            assert (first["mcp-param-to"], first["mcp-param-fast"]) == ("=?base64?WsO8cmljaA==?=", "true")
+            assert "mcp-param-to" not in second
+
+
+async def test_a_list_of_tools_in_several_pages_is_read_whole() -> None:
+    async with ScriptedServer() as server, serving(environment_settings(server.url), page_size=1) as served:
+        async with generic(served.base_url) as client:
+            assert [tool.name for tool in await client.list_tools()] == ["reset", "step", "state"]
+
+
+async def test_a_step_that_lasts_is_answered_in_a_stream() -> None:
+    async with ScriptedServer() as server, gateway_on(server) as served, generic(served.base_url) as client:
+        await client.reset()
+        server.hold_reply()
+        step = asyncio.ensure_future(client.step({"add": 1}))
+        await asyncio.wait({step}, timeout=0.6)  # the gateway begins its stream after a quarter of a second
+        server.release_reply()
+        assert (await step).observation["count"] == 1

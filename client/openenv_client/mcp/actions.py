@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from openenv_client.errors import InvalidArguments
 from openenv_client.frames import JsonObject
+from openenv_client.mcp.mirrors import mirrored
 from openenv_client.results import Tool
 
 RESET, STEP, STATE, OBSERVE = "reset", "step", "state", "observe"
@@ -51,6 +52,10 @@ class Toolbox:
     def own(self) -> list[Tool]:
         """The tools of an environment that has some of its own."""
         return [tool for tool in self.tools if tool.name not in (RESET, STEP, STATE, OBSERVE)]
+
+    def mirrored(self, call: Call) -> dict[str, str]:
+        """The headers that repeat some of the call's arguments (see `mirrors`); usually none."""
+        return mirrored(self._by_name[call.tool].input_schema, call.arguments)
 
     def call_of(self, action: Mapping[str, Any]) -> Call:
         """The call that carries out an action. Raises InvalidArguments where there is none, or no telling which."""

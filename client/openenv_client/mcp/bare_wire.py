@@ -25,6 +25,7 @@ from openenv_client.errors import (
 )
 from openenv_client.frames import JsonObject
 from openenv_client.mcp.bounded import Overdue, within
+from openenv_client.mcp.farewell import Farewell
 from openenv_client.mcp.peer import METHOD_NOT_FOUND, Peer, RpcFault
 from openenv_client.results import Tool
 from openenv_client.simulation import SessionWire
@@ -111,6 +112,7 @@ class BareWire:
     def __init__(self, session: _Session, frames: SessionWire) -> None:
         self._session, self._frames = session, frames
         self._lost: str | None = None
+        self._farewell = Farewell(self._leave)
 
     def __repr__(self) -> str:
         return f"<BareWire {self._frames!r}>"
@@ -150,6 +152,9 @@ class BareWire:
     async def close(self) -> None:
         """See Wire."""
         self._lost = self._lost or "the client was closed meanwhile"
+        await self._farewell.say()
+
+    async def _leave(self) -> None:
         try:
             await self._frames.close()
             await self._session.close()

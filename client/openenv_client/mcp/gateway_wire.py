@@ -19,6 +19,7 @@ from openenv_client.frames import JsonObject
 from openenv_client.mcp.actions import OBSERVE, RESET, STATE, STEP, Call, Toolbox
 from openenv_client.mcp.bounded import Overdue, within
 from openenv_client.mcp.calls import Calls, Kind
+from openenv_client.mcp.farewell import Farewell
 from openenv_client.mcp.faults import late_reply, result_failure, rpc_failure
 from openenv_client.mcp.peer import VERBATIM, Peer, RpcFault, Unframed
 from openenv_client.mcp.results import observed, stated, structured
@@ -44,6 +45,7 @@ class GatewayWire:
         self._calls = Calls(options.late_reply_s)
         self._toolbox: Toolbox | None = None
         self._session_id: str | None = None
+        self._farewell = Farewell(self._leave)
 
     def __repr__(self) -> str:
         return f"<GatewayWire {self._peer!r}{' over' if self.is_over else ''}>"
@@ -96,6 +98,11 @@ class GatewayWire:
         """See Wire."""
         try:
             await self._calls.stop()
+        finally:
+            await self._farewell.say()
+
+    async def _leave(self) -> None:
+        try:
             await within(self._say_goodbye(), CLOSE_TIMEOUT_S)
         except (OpenEnvError, RpcFault, Overdue) as error:
             logger.debug("the gateway was left without a word: %s", error or type(error).__name__)
@@ -127,7 +134,7 @@ class GatewayWire:
         _check_offered(call, toolbox)
         params = {"name": call.tool, "arguments": await self._with_session(call, toolbox), "_meta": {VERBATIM: True}}
         began = time.monotonic()
-        result = await self._request(kind, "tools/call", params)
+        result = await self._request(kind, "tools/call", params, toolbox.mirrored(call))
         if result.get("isError") is True:
             raise result_failure(result, kind, time.monotonic() - began)
         return result
@@ -165,10 +172,12 @@ class GatewayWire:
         self._toolbox = Toolbox(tools)
         return self._toolbox
 
-    async def _request(self, kind: Kind, method: str, params: JsonObject) -> JsonObject:
+    async def _request(
+        self, kind: Kind, method: str, params: JsonObject, mirrored: Mapping[str, str] | None = None
+    ) -> JsonObject:
         began = time.monotonic()
         try:
-            return await self._peer.request(method, params)
+            return await self._peer.request(method, params, mirrored or {})
         except RpcFault as fault:
             raise rpc_failure(fault, kind, time.monotonic() - began) from fault
         except ServerUnreachable as error:

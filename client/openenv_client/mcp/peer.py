@@ -6,6 +6,7 @@ import base64
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from openenv_client import __version__
@@ -70,6 +71,8 @@ class Unframed:
         return params, {}
 
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
 Dialect = Modern | Handshake | Unframed
 
 
@@ -83,13 +86,18 @@ class Peer:
     def __repr__(self) -> str:
         return f"<Peer {self.endpoint.shown} {self.dialect!r}>"
 
-    async def request(self, method: str, params: JsonObject) -> JsonObject:
-        """The result of one request. Raises RpcFault, and what `Endpoint.post` raises."""
-        return (await self.answer(method, params))[0]
+    async def request(self, method: str, params: JsonObject, mirrored: Mapping[str, str] = _NONE) -> JsonObject:
+        """The result of one request. `mirrored` are headers that repeat some of its arguments, as 2026-07-28 wants it. Raises
+        RpcFault, and what `Endpoint.post` raises."""
+        return (await self.answer(method, params, mirrored))[0]
 
-    async def answer(self, method: str, params: JsonObject) -> tuple[JsonObject, Mapping[str, str]]:
+    async def answer(
+        self, method: str, params: JsonObject, mirrored: Mapping[str, str] = _NONE
+    ) -> tuple[JsonObject, Mapping[str, str]]:
         """The result of one request, and the headers of its answer."""
         params, headers = self.dialect.framed(method, params)
+        if isinstance(self.dialect, Modern):
+            headers.update((name, header_value(text)) for name, text in mirrored.items())
         message = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
         answer = await self.endpoint.post(message, headers)
         return _result(answer), answer.headers
