@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from testkit import interpreters, venvs
+from testkit.commands import serving
+from testkit.leftovers import new_mark
 from testkit.script import Counting, Reply, Wire
 from testkit.scripted import ScriptedServer
 from testkit.threaded import ServerThread
@@ -44,13 +46,21 @@ def counting() -> ScriptedServer:
     def respond(session: int, frame: dict[str, Any]) -> Reply:
         return Wire.SILENCE if frame.get("data", {}).get("hold") else count(session, frame)
 
-    return ScriptedServer(respond=respond)
+    anything = {"action": {"type": "object", "properties": {"add": {"type": "integer"}}}, "observation": {}, "state": {}}
+    return ScriptedServer(respond=respond, pages={"/schema": anything})
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[ServerThread]:
     with ServerThread(counting) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def gateway(served: ServerThread) -> Iterator[str]:
+    """The MCP URL of a gateway in front of it."""
+    with serving(f"counting={served.url}", mark=new_mark()) as (_, url):
+        yield url
 
 
 @pytest.mark.real
@@ -64,8 +74,24 @@ def served() -> Iterator[ServerThread]:
 def test_sync_async_and_notebook_code_runs_on_every_python_of_this_machine(
     version: str, needs: tuple[str, str], served: ServerThread
 ) -> None:
+    see_the_snippets(version, needs, served.url, "simulation")
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("version", "needs"),
+    [
+        (max(interpreters.found(), key=interpreters.VERSIONS.index), ("websockets>=15", "httpx>=0.27")),
+        (min(interpreters.found(), key=interpreters.VERSIONS.index), ("websockets==15.0", "httpx==0.27.0")),
+    ],
+)
+def test_the_same_code_sees_the_same_in_production_mode(version: str, needs: tuple[str, str], gateway: str) -> None:
+    see_the_snippets(version, needs, gateway, "production")
+
+
+def see_the_snippets(version: str, needs: tuple[str, str], url: str, mode: str) -> None:
     python = venvs.venv("client-needs", *needs, python=interpreters.found()[version])
-    out = run(python, "-X", "dev", "-W", "error", SNIPPETS, served.url, PYTHONPATH=str(CLIENT))
+    out = run(python, "-X", "dev", "-W", "error", SNIPPETS, url, PYTHONPATH=str(CLIENT), OPENENV_CLIENT_MODE=mode)
     assert [json.loads(line) for line in out.splitlines()] == [
         [10.0, 12.0, 12.0, 10.0] * 3,
         [0, 1, 2],

@@ -12,11 +12,13 @@ class Work:
 
     def __init__(self) -> None:
         self.begun = self.done = 0
+        self.entered = asyncio.Event()
         self.may_end = asyncio.Event()
         self.may_end.set()
 
     async def __call__(self) -> None:
         self.begun += 1
+        self.entered.set()
         await self.may_end.wait()
         self.done += 1
 
@@ -33,8 +35,7 @@ async def test_a_cancellation_ends_the_work_and_is_raised() -> None:
     work = Work()
     work.may_end.clear()
     saying = asyncio.ensure_future(Farewell(work).say())
-    while not work.begun:
-        await asyncio.sleep(0)
+    await asyncio.wait_for(work.entered.wait(), 5)
     saying.cancel()
     with pytest.raises(asyncio.CancelledError):
         await saying
