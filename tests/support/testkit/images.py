@@ -81,15 +81,15 @@ def built(dockerfile: str, contents: Sequence[Path]) -> str:
     Safe from several processes at once. Raises cache.BuildFailed with the builder's output.
     """
     tag = f"{REPOSITORY}:{_digest(dockerfile, contents)}"
-    if _exists(tag):
+    if exists(tag):
         return tag
     with cache.alone("docker-images"), tempfile.TemporaryDirectory() as context:
-        if not _exists(tag):
+        if not exists(tag):
             Path(context, "Dockerfile").write_text(dockerfile, "utf-8")
             for each in contents:
                 target = Path(context, each.name)
                 shutil.copytree(each, target, ignore=_no_bytecode) if each.is_dir() else shutil.copy(each, target)
-            _build(tag, context)
+            build(tag, context)
     return tag
 
 
@@ -107,8 +107,9 @@ def base() -> str:
 _no_bytecode = shutil.ignore_patterns("__pycache__")
 
 
-def _build(tag: str, context: str) -> None:
-    command = ["docker", "build", "--quiet", "--build-arg", f"PYTHON_IMAGE={base()}", "--tag", tag, context]
+def build(tag: str, context: str | Path) -> None:
+    """An image of the Dockerfile in a folder. Raises cache.BuildFailed with the builder's output."""
+    command = ["docker", "build", "--quiet", "--build-arg", f"PYTHON_IMAGE={base()}", "--tag", tag, str(context)]
     done = subprocess.run(
         command,
         env={**os.environ, "DOCKER_BUILDKIT": "0"},
@@ -121,7 +122,8 @@ def _build(tag: str, context: str) -> None:
         raise cache.BuildFailed(f"docker build of {tag} failed:\n{done.stdout}{done.stderr}")
 
 
-def _exists(tag: str) -> bool:
+def exists(tag: str) -> bool:
+    """Whether the engine has this image."""
     return subprocess.run(["docker", "image", "inspect", tag], capture_output=True, timeout=60).returncode == 0
 
 
