@@ -18,7 +18,7 @@ from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from openenv_gateway.mcp.kernel import Kernel
 from openenv_gateway.transports import streamable_http, token_file
 from openenv_gateway.transports.exchange import ATTEND_AFTER_S, Exchange
-from openenv_gateway.transports.front import FrontProtocol
+from openenv_gateway.transports.front import HELD, FrontProtocol
 
 LANE = "/mcp?session=one"
 
@@ -158,6 +158,68 @@ async def test_what_comes_before_the_answer_is_read_up_to_a_limit_and_answered_i
         await client.until(2 + many)
         assert [answer.status for answer in client.answers] == [200] * (2 + many)
         assert result_of(client.answers[1])["structuredContent"]["observation"]["count"] == 1
+
+
+async def test_a_body_that_comes_behind_its_head_goes_the_shorter_way_in_any_pieces(
+    served: Served, server: ScriptedServer, shorter: list[bool]
+) -> None:
+    """Clients that write head and body apart: httpx, and with it most that are written in Python."""
+    async with raw_client(served.port) as client:
+        await client.ask(post(call("reset"), target=LANE))
+        head, body = STEP[: STEP.index(b"\r\n\r\n") + 4], STEP[STEP.index(b"\r\n\r\n") + 4 :]
+        for pieces in ([head, body], [head, body[:5], body[5:9], body[9:]], [head + body[:1], body[1:]]):
+            before = len(client.answers)
+            for piece in pieces:
+                await client.send([piece])
+                (protocol,) = protocols(served)
+                if piece is not pieces[-1]:
+                    await until(lambda: protocol._held.endswith(piece))  # noqa: B023  (it is awaited here)
+            await client.until(before + 1)
+            assert result_of(client.answers[-1])["structuredContent"]["reward"] is not None
+        assert all(shorter) and len(server.requests) == 4
+
+
+async def test_a_held_request_that_turns_out_to_be_more_goes_the_ordinary_way_whole(
+    served: Served, server: ScriptedServer, shorter: list[bool]
+) -> None:
+    async with raw_client(served.port) as client:
+        await client.ask(post(call("reset"), target=LANE))
+        await client.send([STEP[:-3]])
+        (protocol,) = protocols(served)
+        await until(lambda: bool(protocol._held))
+        await client.send([STEP[-3:] + PING])
+        await client.until(3)
+        assert result_of(client.answers[1])["structuredContent"]["observation"]["count"] == 1
+        assert result_of(client.answers[2]) == {}
+        assert shorter[:3] == [True, True, False]
+
+
+async def test_neither_a_large_body_nor_a_stranger_is_waited_for(served: Served, shorter: list[bool]) -> None:
+    large = post(message("ping", {"x": "y" * HELD}))
+    async with raw_client(served.port) as client:
+        await client.send([large[:1000]])
+        await until(lambda: bool(shorter))
+        assert shorter == [False]
+        await client.send([large[1000:]])
+        await client.until(1)
+        assert client.answers[0].status == 200
+
+
+async def test_a_connection_is_not_idle_while_a_request_is_held_and_shutdown_does_not_wait_for_it(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(served.server.config, "timeout_keep_alive", 0.1)
+    async with raw_client(served.port) as client:
+        await client.ask(PING)
+        await client.send([PING[:-3]])
+        await asyncio.sleep(0.3)  # three times the time
+        await client.send([PING[-3:]])
+        await client.until(2)
+        await client.send([PING[:-3]])
+        (protocol,) = protocols(served)
+        await until(lambda: bool(protocol._held))
+        protocol.shutdown()
+        await client.until_end()
 
 
 # --- ends of connections ---------------------------------------------------------------------------------------------

@@ -57,12 +57,20 @@ def test_the_same_head_gives_the_body_whatever_its_length(first: bytes, second: 
 def test_neither_a_part_nor_more_nor_another_head_is_taken_for_it(body: bytes, data: st.DataObject) -> None:
     request = post(body)
     known, head = learnt(request), len(request) - len(body)
-    assert known.body_of(request[: data.draw(st.integers(0, len(request) - 1))]) is None
+    assert known.body_of(request[: data.draw(st.integers(0, head - 1))]) is None
     assert known.body_of(request + data.draw(st.binary(min_size=1, max_size=30))) is None
     digits = request.index(b"Content-Length: ") + 16
     at = data.draw(st.integers(0, head - 1).filter(lambda at: not digits <= at < digits + len(str(len(body)))))
     other = bytes([data.draw(st.integers(0, 255).filter(lambda byte: byte != request[at]))])
     assert known.body_of(request[:at] + other + request[at + 1 :]) is None
+
+
+@given(st.binary(min_size=1, max_size=MOST), st.data())
+def test_of_a_body_that_has_come_in_part_it_is_known_how_much_is_missing(body: bytes, data: st.DataObject) -> None:
+    known, come = learnt(post(body)), data.draw(st.integers(0, len(body)))
+    request = post(body)
+    assert known.body_of(request[: len(request) - len(body) + come]) == body[:come]
+    assert known.missing == len(body) - come
 
 
 @pytest.mark.parametrize("digits", [b"", b"-2", b"+2", b" 2", b"2 ", b"0x2", b"2_", b"\xc2\xb2", b"2,2", b"1" * 30])
@@ -73,6 +81,7 @@ def test_what_is_no_plain_number_is_no_length(digits: bytes) -> None:
 def test_a_body_that_is_too_large_is_left_to_who_tells_so() -> None:
     assert learnt(post(b"{}")).body_of(post(b"x" * MOST)) == b"x" * MOST
     assert learnt(post(b"{}")).body_of(post(b"x" * (MOST + 1))) is None
+    assert learnt(post(b"{}")).body_of(post(b"x" * (MOST + 1))[:-500]) is None
 
 
 @pytest.mark.parametrize(

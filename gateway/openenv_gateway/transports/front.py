@@ -1,7 +1,8 @@
 """The HTTP connections of a gateway: uvicorn's, with a shorter way for the requests that agents send all the time.
 
-A POST to an MCP place that arrives whole, whose head says nothing unusual, goes straight to the transport of MCP. Everything
-else (other routes and methods, bodies in pieces, pipelining, WebSockets, what is malformed) goes uvicorn's way through ASGI.
+A POST to an MCP place whose head arrives whole and says nothing unusual goes straight to the transport of MCP; where the body
+comes behind it, as from clients that write head and body apart, the head is held back until then. Everything else (other routes
+and methods, large bodies, pipelining, WebSockets, what is malformed) goes uvicorn's way through ASGI.
 Both ways lead to the same code; the shorter one saves parsing the same head again, the ASGI messages, and a system call.
 """
 
@@ -23,6 +24,9 @@ from openenv_gateway.transports.known import KnownHead, learn
 
 log = logging.getLogger(__name__)
 
+HELD = 64 * 2**10
+"""Bytes of a request that are held back until all of it has come. Larger ones are uvicorn's, which keeps them as they come."""
+
 
 class FrontProtocol(HttpToolsProtocol):
     """One connection. For uvicorn.Config(http=...), with a Gate as the application."""
@@ -34,7 +38,7 @@ class FrontProtocol(HttpToolsProtocol):
         self._known: KnownHead | None = None
         self._is_between = True  # uvicorn's parser stands between two requests
         self._exchange: DirectExchange | None = None
-        self._early = b""
+        self._early = self._held = b""
         self._ends_after = False
         self._answered_at = 0.0
         self._defaults: tuple[list[tuple[bytes, bytes]], bytes] = ([], b"")
@@ -46,7 +50,10 @@ class FrontProtocol(HttpToolsProtocol):
             self._early += data
             if len(self._early) > HIGH_WATER_LIMIT:  # not before: who does not read does not learn that the client leaves
                 self.flow.pause_reading()
-        elif not (self._is_between and (self.cycle is None or self.cycle.response_complete) and self._begin(data)):
+            return
+        if self._held:
+            data, self._held = self._held + data, b""
+        if not (self._is_between and (self.cycle is None or self.cycle.response_complete) and self._begin(data)):
             super().data_received(data)
 
     def on_message_begin(self) -> None:
@@ -72,10 +79,11 @@ class FrontProtocol(HttpToolsProtocol):
         the latest answer."""
         self.timeout_keep_alive_task = None
         left = self._answered_at + self.timeout_keep_alive - self.loop.time()
-        if self._exchange is None and left <= 0:
+        is_idle = self._exchange is None and not self._held
+        if is_idle and left <= 0:
             super().timeout_keep_alive_handler()
         else:
-            self._keep_alive_for(left if self._exchange is None else self.timeout_keep_alive)
+            self._keep_alive_for(left if is_idle else self.timeout_keep_alive)
 
     # --- the line of a DirectExchange -----------------------------------------------------------------------------------
 
@@ -97,7 +105,7 @@ class FrontProtocol(HttpToolsProtocol):
     # --- the shorter way ------------------------------------------------------------------------------------------------
 
     def _begin(self, data: bytes) -> bool:
-        """Whether `data` was a request that goes the shorter way; then it is under way."""
+        """Whether `data` is a request that goes the shorter way; then it is under way, or held until its body has come."""
         if self.flow.write_paused:  # a client that asks on without reading: uvicorn's way waits for it
             return False
         known = self._known
@@ -107,10 +115,15 @@ class FrontProtocol(HttpToolsProtocol):
             body = None if known is None else known.body_of(data)
         if known is None or body is None:
             return False
+        if known.missing and len(data) + known.missing > HELD:
+            return False
         try:
             principal = known.principal(self._gate)
         except Refused:
             return False
+        if known.missing:
+            self._held = data
+            return True
         self._exchange = DirectExchange(known.head, principal, self, known.place.lasting)
         task = self.loop.create_task(self._answer(known, self._exchange, body))
         self.tasks.add(task)  # uvicorn ends them when it stops

@@ -28,12 +28,14 @@ of the others at most `Connection: keep-alive`."""
 
 
 class KnownHead:
-    """A POST's head for one MCP place, checked. `head` is shared by all requests that repeat it."""
+    """A POST's head for one MCP place, checked. `head` is shared by all requests that repeat it. `missing`: how many bytes of
+    the body that `body_of` was asked for last have not come yet."""
 
     def __init__(self, data: bytes, length: re.Match[bytes], end: int, read: _Read, place: StreamableHttp) -> None:
         self._before, self._after = data[: length.start(1)], data[length.end(1) : end]
         self.place, self.asked = place, Asked.of(read.headers)
         self.head = Head("POST", read.headers, read.query)
+        self.missing = 0
         self._path = read.path
         self._admitted: tuple[object, Principal] | None = None
 
@@ -45,7 +47,8 @@ class KnownHead:
         return self._admitted[1]
 
     def body_of(self, data: bytes) -> bytes | None:
-        """The body, if `data` is one whole request with this head and nothing more; else None."""
+        """The body at the end of `data`, if `data` begins one request with this head and goes no further: the whole body, or
+        what has come of it (see `missing`). Else None, also where it is larger than may be."""
         if not data.startswith(self._before):
             return None
         start = len(self._before)
@@ -53,9 +56,10 @@ class KnownHead:
         if end < 0 or not data.startswith(self._after, end):
             return None
         digits, at = data[start:end], end + len(self._after)
-        if not digits.isdigit() or int(digits) != len(data) - at or len(data) - at > self.place.max_body_bytes:
+        if not digits.isdigit():
             return None
-        return data[at:]
+        self.missing = int(digits) - (len(data) - at)
+        return data[at:] if self.missing >= 0 and int(digits) <= self.place.max_body_bytes else None
 
 
 def learn(data: bytes, gate: Gate) -> KnownHead | None:
