@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from testkit import cli, venvs
+from testkit import cli, servers, venvs
 from testkit.arcade import Arcade
 from testkit.cli import GatewayProcess
 from testkit.http_agent import until
 from testkit.http_relay import http_relay
 from testkit.relay import relayed
 from testkit.same_program import program
+from testkit.suspensions import every_await_point
 
 from openenv_client import CallToolAction, GenericEnvClient, ListToolsAction, MCPToolClient
 from openenv_client.errors import CapacityReached, ConnectFailed, EpisodeLost, FactoryFailed, InvalidArguments, ToolFailed
@@ -241,6 +242,50 @@ async def _admitted(client: MCPToolClient) -> Any:
                 return await client.call_tool("say", text="hi")
             except CapacityReached:
                 await asyncio.sleep(0.05)
+
+
+async def test_a_cancelled_connect_never_keeps_the_one_place_of_a_server_alone(launch: Any) -> None:
+    server = launch("toolbox", venvs.OPENENV_0_10, {"MAX_SESSIONS": "1"})
+
+    clients: list[MCPToolClient] = []
+
+    def connect() -> Coroutine[Any, Any, object]:
+        clients.append(MCPToolClient(server.base_url, mode="production"))
+        return clients[-1]._connect_async()
+
+    points = 0
+    async for _ in every_await_point(connect):
+        async with MCPToolClient(server.base_url, mode="production") as next_one:
+            assert await _admitted(next_one) == "hi"
+        await asyncio.sleep(0)
+        points += 1
+    assert points > 10
+    await clients[-1].close()
+
+
+async def test_a_tool_call_that_timed_out_on_a_server_alone_answers_no_other(newest: Arcade) -> None:
+    async with MCPToolClient(newest.url("toolbox"), mode="production") as client:
+        await client.reset()
+        client._message_timeout = 0.3
+        with pytest.raises(TimeoutError, match="the tool wait"):
+            await client.call_tool("wait", seconds=1)
+        client._message_timeout = 20.0
+        assert await client.call_tool("say", text="after") == "after"
+
+
+async def test_a_server_alone_that_is_killed_is_an_error_at_once(venv_python: Callable[[str], Path]) -> None:
+    venv_python(venvs.OPENENV_0_10)
+    with servers.launch("toolbox") as server:
+        client = MCPToolClient(server.base_url, mode="production")
+        await client.reset()
+        server.kill()
+        with pytest.raises(EpisodeLost):
+            await asyncio.wait_for(client.call_tool("say", text="hi"), 5)
+        with pytest.raises(EpisodeLost):
+            await client.step(CallToolAction("say", {"text": "hi"}))
+        with pytest.raises(ConnectionError):
+            await asyncio.wait_for(client.reset(), 5)
+        await client.close()
 
 
 @pytest.mark.parametrize("environment", ["counter", "no_schema"])
