@@ -23,6 +23,7 @@ from testkit.suspensions import every_await_point
 
 from openenv_client import CallToolAction, GenericEnvClient, ListToolsAction, MCPToolClient
 from openenv_client.errors import CapacityReached, ConnectFailed, EpisodeLost, FactoryFailed, InvalidArguments, ToolFailed
+from openenv_client.mcp.peer import RpcFault
 
 pytestmark = pytest.mark.real
 
@@ -285,6 +286,22 @@ async def test_a_server_alone_that_is_killed_is_an_error_at_once(venv_python: Ca
             await client.step(CallToolAction("say", {"text": "hi"}))
         with pytest.raises(ConnectionError):
             await asyncio.wait_for(client.reset(), 5)
+        await client.close()
+
+
+async def test_a_session_that_a_server_alone_has_ended_is_a_lost_episode(newest: Arcade) -> None:
+    for call in ("call_tool", "list_tools"):
+        client = MCPToolClient(newest.url("toolbox"), mode="production")
+        await client.reset()
+        wire: Any = client._link._wire
+        await wire._frames.close()  # the server ends a session with its WebSocket
+        async with asyncio.timeout(10):
+            with pytest.raises(RpcFault, match="Unknown session_id"):
+                while True:
+                    await wire._session.peer.request("openenv/session/close", {"session_id": wire._session.id})
+        with pytest.raises(EpisodeLost, match="the server has ended its session"):
+            await (client.call_tool("say", text="hi") if call == "call_tool" else client.list_tools(use_cache=False))
+        assert (await client.reset()).done is False
         await client.close()
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from openenv_client.errors import (
     BadReply,
     CapacityReached,
+    EnvironmentFault,
     EpisodeLost,
     FactoryFailed,
     NotAnEnvironment,
@@ -54,12 +55,22 @@ async def open_bare_wire(peer: Peer, options: WireOptions) -> BareWire:
     session = _Session(peer)
     try:
         await finish(within(session.create(), options.message_timeout_s))
-        await session.list_tools()
+        await within(_check_tools(session), options.message_timeout_s)
         attached = f"{peer.endpoint.url.removesuffix('/mcp')}?session_id={quote(session.id or '', safe='')}"
         return BareWire(session, await open_frames(replace(options, base_url=attached)))
-    except BaseException:
+    except BaseException as error:
         await finish(session.close())
+        if isinstance(error, Overdue):
+            raise ServerUnreachable(peer.endpoint.shown, f"no session within {options.message_timeout_s:g} s") from error
         raise
+
+
+async def _check_tools(session: _Session) -> None:
+    try:
+        await session.list_tools()
+    except RpcFault as fault:
+        why = f"it has plain actions and no tools ({fault.message}), which no MCP reaches: {_GATEWAY}"
+        raise NotAnEnvironment(session.peer.endpoint.shown, why) from fault
 
 
 class _Session:
@@ -79,12 +90,16 @@ class _Session:
         self.id = made["session_id"]
 
     async def list_tools(self) -> list[Tool]:
-        try:
-            result = await self.peer.request("tools/list", {"session_id": self.id})
-        except RpcFault as fault:
-            why = f"it has plain actions and no tools ({fault.message}), which no MCP reaches: {_GATEWAY}"
-            raise NotAnEnvironment(self.peer.endpoint.shown, why) from fault
+        result = await self.request("tools/list")
         return [as_tool(tool) for tool in result.get("tools", ())]
+
+    async def request(self, method: str, **params: Any) -> JsonObject:
+        try:
+            return await self.peer.request(method, {**params, "session_id": self.id})
+        except RpcFault as fault:
+            if fault.message.startswith("Unknown session_id"):
+                raise EpisodeLost("the server has ended its session") from fault
+            raise
 
     async def close(self) -> None:
         if self.id is None:
@@ -136,13 +151,16 @@ class BareWire:
 
     async def list_tools(self, timeout_s: float) -> list[Tool]:
         """See Wire."""
-        return await self._asked("tools/list", self._session.list_tools(), timeout_s)
+        try:
+            return await self._asked("tools/list", self._session.list_tools(), timeout_s)
+        except RpcFault as fault:
+            raise EnvironmentFault(fault.message, f"MCP {fault.code}") from fault
 
     async def call_tool(self, name: str, arguments: Mapping[str, Any], timeout_s: float) -> Any:
         """See Wire."""
-        params = {"name": name, "arguments": dict(arguments), "session_id": self._session.id}
+        calling = self._session.request("tools/call", name=name, arguments=dict(arguments))
         try:
-            result = await self._asked(f"the tool {name}", self._session.peer.request("tools/call", params), timeout_s)
+            result = await self._asked(f"the tool {name}", calling, timeout_s)
         except RpcFault as fault:
             raise ToolFailed(name, fault.message) from fault
         if result.get("is_error") is True:

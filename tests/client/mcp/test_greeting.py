@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from testkit.http_relay import Answer, HttpRelay, Request, http_relay, response, rpc_error, rpc_result
 
 from openenv_client import GenericEnvClient
-from openenv_client.errors import ConnectFailed
+from openenv_client.errors import CapacityReached, ConnectFailed, FactoryFailed
 from openenv_client.mcp.greeting import endpoint_urls
 from openenv_client.production import open_wire
 from openenv_client.wire import WireOptions
@@ -118,6 +119,36 @@ async def test_a_server_that_says_nothing_is_given_up_in_time() -> None:
         client = GenericEnvClient(f"http://127.0.0.1:{port}", mode="production", connect_timeout_s=0.1)
         with pytest.raises(ConnectFailed, match=r"no answer within 0\.1 s"):
             await asyncio.wait_for(client.connect(), 5)
+
+
+async def test_a_server_alone_that_makes_no_session_in_time_is_given_up() -> None:
+    def answer(request: Request) -> bytes:
+        if request.rpc == "initialize":
+            relay.hold()  # the next request is the one for a session
+        return rpc_error(request, -32601, "Method not found")
+
+    async with http_relay(answer=answer) as relay:
+        with pytest.raises(ConnectFailed, match=r"no session within 0\.1 s"):
+            await open_wire(WireOptions(relay.url, message_timeout_s=0.1))
+        assert relay.rpcs[-1] == "openenv/session/create"
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "words"),
+    [
+        ({"active_sessions": 2, "max_sessions": 2}, CapacityReached, r"Server error: no \(code: CAPACITY_REACHED\)"),
+        ({"factory_name": "make"}, FactoryFailed, r"Server error: no \(code: FACTORY_ERROR\)"),
+        (None, ConnectFailed, "it made no session: no"),
+    ],
+)
+async def test_a_refusal_of_a_server_alone_is_told_by_its_class(data: Any, kind: type[Exception], words: str) -> None:
+    def answer(request: Request) -> bytes:
+        known = request.rpc == "openenv/session/create"
+        return rpc_error(request, -32000, "no", data=data) if known else rpc_error(request, -32601, "Method not found")
+
+    async with http_relay(answer=answer) as relay:
+        with pytest.raises(kind, match=words):
+            await open_wire(WireOptions(relay.url))
 
 
 async def test_a_server_without_session_methods_is_named_as_what_it_is() -> None:
