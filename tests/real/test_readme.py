@@ -97,7 +97,7 @@ def test_every_option_stands_in_the_tables_of_the_readme_with_its_default() -> N
     schema = load("config")
     parts = {**schema["properties"], **schema["$defs"]["environment"]["properties"]}
     told = set()
-    for options, defaults in re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \| ([^|]*)\|", README, re.MULTILINE):
+    for options, defaults in re.findall(r"^\| ((?:`[a-z_]+`(?:, )?)+) \| ([^|]*)\|", README.partition("### Options")[2], re.M):
         names = re.findall(r"`([a-z_]+)`", options)
         values = [value.strip(" `") for value in defaults.split(",")] if defaults.strip() else [""] * len(names)
         for name, value in zip(names, values, strict=True):

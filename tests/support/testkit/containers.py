@@ -16,7 +16,8 @@ from testkit.commands import get
 from testkit.patience import patience
 
 ROOT: Final = Path(__file__).parents[3]
-IN_THE_IMAGE: Final = ("Dockerfile", ".dockerignore", "pyproject.toml", "README.md", "LICENSE", "gateway", "client", "schemas")
+MAKES_THE_IMAGE: Final = ("Dockerfile", ".dockerignore", "pyproject.toml", "gateway", "client", "schemas")
+"""Of what is in the context: the README and the licence do nothing in it."""
 HARDENED: Final = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
 
 
@@ -84,7 +85,7 @@ def serves(container: str) -> bool:
 
 def _digest() -> str:
     found = hashlib.sha256(images.base().encode())
-    for name in IN_THE_IMAGE:
+    for name in MAKES_THE_IMAGE:
         path = ROOT / name
         for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
             if file.is_file() and "__pycache__" not in file.parts and ".egg-info" not in str(file):
