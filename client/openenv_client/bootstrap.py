@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from openenv_client.errors import ProviderError
 from openenv_client.owned import OwnedProvider
 from openenv_client.progress import Report
+from openenv_client.providers.space import space_image, space_repository
 from openenv_client.sync_client import SyncEnvClient
 from openenv_client.threads import LoopThread
 
@@ -153,19 +153,14 @@ def space_recipe(repo_id: str, use_docker: bool, provider: Any, options: Mapping
     rest = dict(options)
     start = {name: rest.pop(name) for name in _START_ARGUMENTS if name in rest}
     if use_docker:
-        image = f"registry.hf.space/{space_slug(repo_id)}:{rest.pop('tag', 'latest')}"
+        image = space_image(repo_id, rest.pop("tag", "latest"))
         return docker_recipe(image, provider, {**start, **rest})
     if provider is None:
-        project = rest.pop("project_path", None) or f"git+https://huggingface.co/spaces/{repo_id}"
+        project = rest.pop("project_path", None) or space_repository(repo_id)
         provider = import_module("openenv_client.providers.uv").UVProvider(project_path=project, **rest)
     elif rest:
         raise ValueError("provider_kwargs cannot be used when supplying a provider instance")
     return Recipe(provider, (), start)
-
-
-def space_slug(repo_id: str) -> str:
-    """The name of a Space's image, as the registry writes it."""
-    return re.sub(r"[^a-z0-9]+", "-", repo_id.lower())
 
 
 def _docker() -> Any:

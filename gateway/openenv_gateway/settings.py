@@ -16,6 +16,7 @@ from openenv_gateway.mapping.options import MappingOptions
 SourceKind = Literal["demo", "http", "cmd", "uv", "docker", "hf", "swarm", "k8s", "py"]
 AfterDone = Literal["error", "auto_reset", "pass"]
 LateReply = Literal["tell", "execute"]
+SpaceLaunch = Literal["image", "uv"]
 
 
 def _empty() -> Mapping[str, Any]:
@@ -23,16 +24,36 @@ def _empty() -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class ContainerSettings:
+    """What each container of an image gets; see `openenv_client.providers.docker_options`. `port` is the server's own, in the
+    container; `mounts` are host paths by the path in the container."""
+
+    memory: str | None = None
+    cpus: float | None = None
+    pids: int = 1024
+    network: str | None = None
+    read_only: bool = False
+    mounts: Mapping[str, str] = field(default_factory=_empty)
+    port: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where an environment's servers come from. `target` is what follows the kind's prefix: a URL, a command, a path, an
-    image; empty for the demo. `cwd`, `app` and `env_vars` are for sources that launch something; the values of `env_vars` may
-    be secret, and are in no `repr`."""
+    image; empty for the demo. `cwd`, `app` and `env_vars` are for sources that launch something, `container` for images,
+    `launch` for Spaces, `swarm_init` for Swarm services; `arguments` and `start` for classes: the keyword arguments of the
+    constructor and of the start. The values of `env_vars`, `arguments` and `start` may be secret, and are in no `repr`."""
 
     kind: SourceKind
     target: str = ""
     cwd: Path | None = None
     app: str | None = None
     env_vars: Mapping[str, str] = field(default_factory=_empty, repr=False)
+    container: ContainerSettings = field(default_factory=ContainerSettings)
+    launch: SpaceLaunch = "image"
+    swarm_init: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=_empty, repr=False)
+    start: Mapping[str, Any] = field(default_factory=_empty, repr=False)
 
     def __str__(self) -> str:
         if self.kind in ("demo", "http"):

@@ -114,11 +114,11 @@ def test_a_wrong_token_is_told_apart_from_a_missing_one(tmp_path: Path, monkeypa
 
 def test_validate_says_which_valid_sources_cannot_be_served_yet(tmp_path: Path) -> None:
     file = tmp_path / "gateway.toml"
-    file.write_text('[environments.cluster]\nsource = "py:package.module:Provider"\n[environments.game]\nsource = "demo"\n')
+    file.write_text('[environments.cluster]\nsource = "k8s:chess-env"\n[environments.game]\nsource = "demo"\n')
     done = run("validate", str(file))
     assert done.returncode == 1
     assert "is valid. Environments: cluster, game" in done.stdout
-    assert 'environment "cluster": this version cannot launch py:' in done.stderr
+    assert 'environment "cluster": this version cannot launch k8s:' in done.stderr
 
 
 def test_config_prints_a_block_whose_command_works_from_any_folder() -> None:

@@ -181,7 +181,7 @@ def test_a_signal_while_a_server_is_launched_ends_the_launch() -> None:
         (["demo?step_timout_s=5"], 2, "step_timeout_s"),
         (["demo?step_timeout_s=soon"], 2, "step_timeout_s"),
         (["demo", "demo"], 2, "demo"),
-        (["docker:chess-env"], 2, "cannot launch docker"),
+        (["k8s:chess-env"], 2, "cannot launch k8s"),
         (["demo", "--port", "70000"], 2, "65535"),
         (["demo", "--host", "0.0.0.0"], 2, "--unprotected"),
         (["demo", "--host", "0.0.0.0"], 2, "--token-file FILE"),

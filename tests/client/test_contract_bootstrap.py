@@ -13,7 +13,7 @@ from testkit.scripted import ScriptedServer
 from testkit.threaded import ServerThread
 
 from openenv_client import Bootstrap, GenericEnvClient, Progress, SyncEnvClient
-from openenv_client.bootstrap import space_slug
+from openenv_client.providers.space import space_image
 
 USED = "This bootstrap handle has already been resolved; call the factory again to start a new environment."
 
@@ -180,7 +180,7 @@ async def test_from_env_starts_the_spaces_image(
     ("repo", "slug"), [("openenv/echo_env", "openenv-echo-env"), ("A.b/C__d", "a-b-c-d"), ("x/y0", "x-y0")]
 )
 def test_a_spaces_slug_is_lower_case_and_every_run_of_other_characters_is_one_dash(repo: str, slug: str) -> None:
-    assert space_slug(repo) == slug
+    assert space_image(repo) == f"registry.hf.space/{slug}:latest"
 
 
 async def test_from_env_without_docker_starts_a_given_provider_with_the_start_arguments(served: ServerThread) -> None:

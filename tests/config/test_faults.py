@@ -45,6 +45,15 @@ def test_the_examples_of_the_schema_have_no_faults() -> None:
         (in_demo(linger_s=-1), at_demo("linger_s", "expected a number of 0 or more, got -1")),
         (in_demo(max_tool_name=99), at_demo("max_tool_name", "expected a whole number of at most 64, got 99")),
         (in_demo(tool_timeout_s={"a": 0}), (("environments", "demo", "tool_timeout_s", "a"), ABOVE_0)),
+        (in_demo(memory="much"), at_demo("memory", 'expected a text such as "512m" or "2g", got "much"')),
+        (in_demo(read_only="yes"), at_demo("read_only", 'expected true or false, got "yes"')),
+        (in_demo(mounts={"data": "x"}), (
+            ("environments", "demo", "mounts", "data"), 'expected a text such as "/data", got "data"',
+        )),
+        (in_demo(mounts={"/data": ""}), (
+            ("environments", "demo", "mounts", "/data"), 'expected a text that is not empty, got ""',
+        )),
+        (in_demo(arguments={"a": math.nan}), (("environments", "demo", "arguments", "a"), "expected a number, got nan")),
         (in_demo(exposure=True), at_demo("exposure", 'expected one of "full", "agent", got true')),
         (in_demo(reset={"a": [DAY]}), (
             ("environments", "demo", "reset", "a", "0"), "expected a JSON value, got a date or time; write it as a text",

@@ -11,12 +11,13 @@ import pytest
 
 from openenv_gateway.config.options import PLACES, TAKEN_BY, build, from_text, is_table, misplaced, parts
 from openenv_gateway.mapping.options import MappingOptions
-from openenv_gateway.settings import EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
+from openenv_gateway.settings import ContainerSettings, EnvironmentSettings, GatewaySettings, PoolSettings, Source, Timeouts
 from openenv_gateway_schemas import load
 
 DEMO = EnvironmentSettings("demo", Source("demo"))
 ROOMS: dict[str, Any] = {
-    "source": DEMO.source, "mapping": DEMO.mapping, "timeouts": DEMO.timeouts, "pool": DEMO.pool, "environment": DEMO,
+    "source": DEMO.source, "container": DEMO.source.container,
+    "mapping": DEMO.mapping, "timeouts": DEMO.timeouts, "pool": DEMO.pool, "environment": DEMO,
 }  # fmt: skip
 
 
@@ -29,7 +30,8 @@ def test_every_field_of_the_settings_can_be_set() -> None:
     expected = {("mapping", field.name) for field in fields(MappingOptions)}
     expected |= {("timeouts", field.name) for field in fields(Timeouts)}
     expected |= {("pool", field.name) for field in fields(PoolSettings)}
-    expected |= {("source", field.name) for field in fields(Source) if field.name not in ("kind", "target")}
+    expected |= {("source", field.name) for field in fields(Source) if field.name not in ("kind", "target", "container")}
+    expected |= {("container", field.name) for field in fields(ContainerSettings)}
     rest = {"name", "source", "mapping", "timeouts", "pool"}
     expected |= {("environment", field.name) for field in fields(EnvironmentSettings) if field.name not in rest}
     assert set(PLACES.values()) == expected
@@ -61,7 +63,8 @@ def test_every_option_is_described_with_an_example(option: str) -> None:
 def test_an_option_as_text_and_as_a_value_come_to_the_same_settings(option: str) -> None:
     source = Source(TAKEN_BY.get(option, ("demo",))[0], "x")
     example = parts()[option]["examples"][0]
-    from_spec = build("a", source, {option: from_text(option, str(example))}, Path("/base"))
+    text = str(example).lower() if isinstance(example, bool) else str(example)
+    from_spec = build("a", source, {option: from_text(option, text)}, Path("/base"))
     from_file = build("a", source, {option: example}, Path("/base"))
     assert from_spec == from_file != build("a", source, {}, Path("/base"))
 
@@ -96,6 +99,24 @@ def test_a_relative_folder_is_seen_from_the_base_and_an_absolute_one_stays() -> 
     source = Source("cmd", "run")
     assert build("a", source, {"cwd": "sub"}, Path("/base")).source.cwd == Path("/base/sub")
     assert build("a", source, {"cwd": "/else"}, Path("/base")).source.cwd == Path("/else")
+
+
+def test_paths_of_mounts_are_seen_from_the_base_and_keep_their_mode() -> None:
+    mounts = {"/data": "sub", "/out": "/srv/out:rw", "/up": "../up:ro"}
+    built = build("a", Source("docker", "x"), {"mounts": mounts}, Path("/base"))
+    assert built.source.container.mounts == {"/data": "/base/sub", "/out": "/srv/out:rw", "/up": "/up:ro"}
+
+
+@pytest.mark.parametrize("text", ["", "True", "1", "yes"])
+def test_a_text_that_is_neither_true_nor_false_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected true or false"):
+        from_text("read_only", text)
+
+
+@pytest.mark.parametrize("text", ["", "1.5g", "0", "512 m", "1t", "-1"])
+def test_a_text_that_is_no_size_is_refused_with_one_that_is(text: str) -> None:
+    with pytest.raises(ValueError, match='expected a text such as "512m" or "2g"'):
+        from_text("memory", text)
 
 
 def test_options_that_a_source_has_no_use_for_are_named_with_those_that_have() -> None:

@@ -19,7 +19,7 @@ SECONDS = {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
 COUNT = {"type": "integer", "minimum": 1}
 VALUES = (
     st.none() | st.booleans() | st.integers(-2, 70) | st.integers() | st.floats(allow_nan=False) | st.text(max_size=4)
-    | st.sampled_from(["full", "agent", "hidden", "plain", "pass", "tell"]) | st.lists(st.integers(), max_size=1)
+    | st.sampled_from(["full", "agent", "hidden", "plain", "pass", "tell", "512m", "2gb"]) | st.lists(st.integers(), max_size=1)
 )  # fmt: skip
 
 

@@ -103,6 +103,7 @@ def test_every_option_stands_in_the_tables_of_the_readme_with_its_default() -> N
         for name, value in zip(names, values, strict=True):
             default = parts[name].get("default")
             shown = "" if default in (None, [], {}) else str(default)
+            shown = shown.lower() if isinstance(default, bool) else shown
             assert value == ("learnt" if name == "sessions_per_server" else shown), name
         told |= set(names)
     assert parts.keys() - {"source", "environments"} == told
@@ -124,7 +125,7 @@ def test_every_spec_in_the_readme_is_understood(tmp_path: Path, monkeypatch: pyt
         Path(folder).mkdir(parents=True)
     commands = [line.partition("#")[0] for line in block("## Serve your environments", "sh").splitlines()]
     specs = [spec for line in commands for spec in shlex_split(line)[2:]]
-    assert [parse_spec(spec).source.kind for spec in specs] == ["http", "cmd", "uv", "http"]
+    assert [parse_spec(spec).source.kind for spec in specs] == ["http", "cmd", "uv", "http", "docker", "hf"]
 
 
 def shlex_split(line: str) -> list[str]:

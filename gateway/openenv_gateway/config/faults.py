@@ -20,6 +20,7 @@ Path = tuple[str, ...]
 Fault = tuple[Path, str]
 
 SECRET = "env_vars"
+OPEN_TABLES = ("reset", "arguments", "start")
 
 
 def schema_faults(document: Mapping[str, Any]) -> list[Fault]:
@@ -37,7 +38,7 @@ def _worded(error: ValidationError) -> Iterator[Fault]:
     if not isinstance(part, Mapping):
         raise TypeError(f"the configuration schema is {part!r} at {error.json_path}")
     if "propertyNames" in error.absolute_schema_path:
-        yield (*path, str(value)), bad_name(str(value))
+        yield (*path, str(value)), misfit(part, value) if "examples" in part else bad_name(str(value))
     elif keyword == "additionalProperties":
         known = part["properties"]
         for key in sorted(value.keys() - known.keys()):
@@ -58,12 +59,12 @@ def _no_json(value: object, path: Path) -> Iterator[Fault]:
         for number, inner in enumerate(value):
             yield from _no_json(inner, (*path, str(number)))
     elif isinstance(value, float) and not math.isfinite(value) and SECRET not in path:
-        if math.isnan(value) or _in_reset(path):
+        if math.isnan(value) or _in_open_table(path):
             yield path, f"expected a number, got {shown(value)}"
-    elif isinstance(value, (datetime.date, datetime.time)) and _in_reset(path):
+    elif isinstance(value, (datetime.date, datetime.time)) and _in_open_table(path):
         yield path, f"expected a JSON value, got {kind(value)}; write it as a text"
 
 
-def _in_reset(path: Path) -> bool:
-    """Whether a path is inside an environment's `reset`, which the schema leaves open."""
-    return len(path) > 3 and path[0] == "environments" and path[2] == "reset"
+def _in_open_table(path: Path) -> bool:
+    """Whether a path is inside one of an environment's tables which the schema leaves open."""
+    return len(path) > 3 and path[0] == "environments" and path[2] in OPEN_TABLES

@@ -6,26 +6,38 @@ EnvironmentSettings. A test holds the two, and the dataclasses' defaults, togeth
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from openenv_gateway.config.sources import seen_from
 from openenv_gateway.config.words import Part, fits, misfit
 from openenv_gateway.mapping.options import MappingOptions
-from openenv_gateway.settings import EnvironmentSettings, PoolSettings, Source, SourceKind, Timeouts
+from openenv_gateway.settings import ContainerSettings, EnvironmentSettings, PoolSettings, Source, SourceKind, Timeouts
 from openenv_gateway_schemas import load
 
-Room = Literal["source", "mapping", "timeouts", "pool", "environment"]
+Room = Literal["source", "container", "mapping", "timeouts", "pool", "environment"]
 
 PLACES: Mapping[str, tuple[Room, str]] = MappingProxyType({
     "cwd": ("source", "cwd"),
     "app": ("source", "app"),
     "env_vars": ("source", "env_vars"),
+    "memory": ("container", "memory"),
+    "cpus": ("container", "cpus"),
+    "pids": ("container", "pids"),
+    "network": ("container", "network"),
+    "read_only": ("container", "read_only"),
+    "mounts": ("container", "mounts"),
+    "container_port": ("container", "port"),
+    "launch": ("source", "launch"),
+    "swarm_init": ("source", "swarm_init"),
+    "arguments": ("source", "arguments"),
+    "start": ("source", "start"),
     "exposure": ("mapping", "exposure"),
     "reward": ("mapping", "reward"),
     "text": ("mapping", "text"),
@@ -60,11 +72,23 @@ TAKEN_BY: Mapping[str, tuple[SourceKind, ...]] = MappingProxyType({
     "cwd": ("cmd", "uv"),
     "app": ("uv",),
     "env_vars": ("demo", "cmd", "uv", "docker", "hf", "swarm", "k8s", "py"),
+    "memory": ("docker", "hf", "swarm"),
+    "cpus": ("docker", "hf", "swarm"),
+    "pids": ("docker", "hf"),
+    "network": ("docker", "hf"),
+    "read_only": ("docker", "hf", "swarm"),
+    "mounts": ("docker", "hf", "swarm"),
+    "container_port": ("docker", "hf", "swarm"),
+    "launch": ("hf",),
+    "swarm_init": ("swarm",),
+    "arguments": ("py",),
+    "start": ("py",),
 })
 """Options that mean something for some sources only."""
 
 NUMBER = re.compile(r"[+-]?\d{1,30}(\.\d{1,30})?")
 INTEGER = re.compile(r"[+-]?\d{1,18}")
+BOOLEANS = MappingProxyType({"true": True, "false": False})
 
 
 @cache
@@ -83,6 +107,8 @@ def from_text(option: str, text: str) -> Any:
     """The value of a flat option given as text. Raises ValueError, worded for the user, if it is not allowed."""
     part = parts()[option]
     value: Any = text
+    if part["type"] == "boolean":
+        value = BOOLEANS.get(text, text)
     if part["type"] == "integer" and INTEGER.fullmatch(text):
         value = int(text)
     if part["type"] == "number" and NUMBER.fullmatch(text):
@@ -102,19 +128,28 @@ def misplaced(source: Source, values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def build(name: str, source: Source, values: Mapping[str, Any], folder: Path) -> EnvironmentSettings:
-    """The settings of one environment. `values` are valid by the schema; a relative `cwd` is seen from `folder`."""
-    fields: dict[Room, dict[str, Any]] = {"source": {}, "mapping": {}, "timeouts": {}, "pool": {}, "environment": {}}
+    """The settings of one environment. `values` are valid by the schema; paths in them are seen from `folder`."""
+    fields: dict[Room, dict[str, Any]] = {room: {} for room in get_args(Room)}
     for option, value in values.items():
         room, field = PLACES[option]
-        fields[room][field] = seen_from(folder, value) if option == "cwd" else _settled(parts()[option], value)
+        fields[room][field] = _seen(option, _settled(parts()[option], value), folder)
     return EnvironmentSettings(
         name=name,
-        source=replace(source, **fields["source"]),
+        source=replace(source, container=ContainerSettings(**fields["container"]), **fields["source"]),
         mapping=MappingOptions(**fields["mapping"]),
         timeouts=Timeouts(**fields["timeouts"]),
         pool=PoolSettings(**fields["pool"]),
         **fields["environment"],
     )
+
+
+def _seen(option: str, value: Any, folder: Path) -> Any:
+    """The paths in a value of this option, seen from the folder."""
+    if option == "cwd":
+        return seen_from(folder, value)
+    if option == "mounts":
+        return MappingProxyType({inside: os.path.abspath(seen_from(folder, outside)) for inside, outside in value.items()})
+    return value
 
 
 def _settled(part: Part, value: Any) -> Any:

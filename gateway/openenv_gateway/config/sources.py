@@ -55,7 +55,10 @@ def parse_source(text: str, folder: Path) -> Source:
 
 def seen_from(folder: Path, path: str) -> Path:
     """A path as the user wrote it, `~` and all, seen from a folder."""
-    return folder / os.path.expanduser(path)  # unlike Path.expanduser, it leaves ~nobody as it is
+    try:
+        return folder / os.path.expanduser(path)  # unlike Path.expanduser, it leaves ~nobody as it is
+    except ValueError:
+        return folder / path  # a zero byte in it: there is no such folder either way
 
 
 def default_name(source: Source) -> str:

@@ -15,6 +15,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -29,7 +30,11 @@ NAMED = re.compile(r"([^:/?=.]*)=(.+)", re.DOTALL)
 PAIR = r"\w+(=[^&\s\"']*)?"
 OPTIONS = re.compile(f"{PAIR}(&{PAIR})*")
 MAY_CONTAIN_A_QUERY = ("cmd:", "uv:git+")
-LAUNCHABLE: tuple[SourceKind, ...] = ("demo", "http", "cmd", "uv")
+NOT_YET: Mapping[SourceKind, str] = MappingProxyType({
+    "swarm": "Use docker: instead.",
+    "k8s": "Run the image as a Deployment with a Service and give its URL, or use docker: on one machine."
+})
+"""Kinds that are understood but cannot be launched yet, each with what to do instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +103,12 @@ def bad_name(name: str) -> str:
 def unsupported(environment: EnvironmentSettings) -> str | None:
     """Why this version cannot serve an environment, None if it can. Asked before anything is started."""
     kind = environment.source.kind
-    if kind in LAUNCHABLE:
+    if kind not in NOT_YET:
         return None
-    now = ", ".join(FORMS[each] for each in LAUNCHABLE)
+    now = ", ".join(form for each, form in FORMS.items() if each not in NOT_YET)
     return (
         f'environment "{environment.name}": this version cannot launch {FORMS[kind]} sources yet; what works now: {now}. '
-        "Start its server yourself and give its URL."
+        f"{NOT_YET[kind]}"
     )
 
 
@@ -165,6 +170,8 @@ def _read_option(option: str, equals: str, text: str) -> Any:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 

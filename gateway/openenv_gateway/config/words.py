@@ -1,13 +1,15 @@
 """What a JSON Schema asks of one value, in words, and what came instead. Pure.
 
 Knows the keywords that the configuration schema uses for single values: type, enum, minimum, exclusiveMinimum, maximum,
-minLength. `fits` decides them without `jsonschema`, whose import takes longer than the rest of a start on the command line.
+minLength, pattern. `fits` decides them without `jsonschema`, whose import takes longer than the rest of a start on the command
+line.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -35,6 +37,8 @@ def expected(part: Part, value: object) -> str:
         return "one of " + ", ".join(map(shown, part["enum"]))
     if part["type"] in ("integer", "number"):
         return _number(part, value)
+    if "pattern" in part:
+        return "a text such as " + " or ".join(map(shown, part["examples"]))
     return KINDS[part["type"]] + (" that is not empty" if value == "" else "")
 
 
@@ -75,8 +79,8 @@ def _number(part: Part, value: object) -> str:
 
 def _in_bounds(part: Part, value: object) -> bool:
     if isinstance(value, str):
-        return len(value) >= int(part.get("minLength", 0))
-    if not isinstance(value, (int, float)):
+        return len(value) >= int(part.get("minLength", 0)) and re.search(part.get("pattern", ""), value) is not None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
         return True
     low, high, above = (float(part.get(key, bound)) for key, bound in BOUNDS)
     return low <= value <= high and value > above
@@ -94,6 +98,7 @@ IS_TYPE: Mapping[str, Callable[[object], bool]] = {
     "integer": _is_integer,
     "number": _is_number,
     "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
     "array": lambda value: isinstance(value, list),
     "object": lambda value: isinstance(value, dict),
 }

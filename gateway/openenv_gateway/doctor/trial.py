@@ -14,7 +14,8 @@ from openenv_client.errors import CapacityReached, LaunchFailed, OpenEnvError
 from openenv_gateway.doctor.finding import Finding, Status, ok
 from openenv_gateway.errors import GatewayError
 from openenv_gateway.mapping.tools import build_tools, is_mcp_environment
-from openenv_gateway.pool.sources import Launcher, provider_for
+from openenv_gateway.pool.adapted import Launcher
+from openenv_gateway.pool.sources import provider_for
 from openenv_gateway.sessions.faults import read_reply, require_answer
 from openenv_gateway.settings import EnvironmentSettings
 

@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from dataclasses import dataclass
-from typing import Protocol
 
 from openenv_client.discovery import health
 from openenv_client.errors import ProviderError
 from openenv_client.providers.command import CommandProvider
 from openenv_client.providers.remote import RemoteProvider
+from openenv_client.providers.space import space_image, space_repository
 from openenv_client.providers.uv import UVProvider
+from openenv_gateway.pool.adapted import Adapted, Launcher, class_provider
 from openenv_gateway.pool.threads import in_thread
 from openenv_gateway.settings import Source, Timeouts
 
-
-class Launcher(Protocol):
-    """The verbs of a provider that the pool uses, all of them synchronous (see `openenv_client.providers.base`)."""
-
-    def start(self) -> str: ...
-    def stop(self) -> None: ...
-    def wait_for_ready(self, timeout_s: float) -> None: ...
-    def poll(self) -> int | None: ...
-    def logs(self, tail: int) -> str: ...
-
+log = logging.getLogger(__name__)
 
 STOP_GRACE_S = 2.0
 """Between SIGTERM and SIGKILL of a launched server. One that is in the middle of a step takes it all, and a stdio gateway must
 leave nothing five seconds after its host."""
-LAUNCHING_KINDS = frozenset({"demo", "cmd", "uv"})
+LAUNCHING_KINDS = frozenset({"demo", "cmd", "uv", "docker", "hf", "swarm", "py"})
 
 
 def provider_for(source: Source) -> Launcher:
-    """A new provider for one server of `source`. Nothing is started. Raises ProviderError for a kind that has no provider."""
+    """A new provider for one server of `source`; it may look for docker or uv, so that it takes a while. Nothing is started.
+
+    What it says holds no value of `env_vars` (of eight characters or more). Raises ProviderError if there is none.
+    """
     env_vars = dict(source.env_vars)
     match source.kind:
         case "demo":
@@ -44,10 +40,39 @@ def provider_for(source: Source) -> Launcher:
         case "uv":
             folder, app = source.target, source.app
             return UVProvider(project_path=folder, app=app, cwd=source.cwd, env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
+        case "docker":
+            return _image_provider(source, source.target)
+        case "hf" if source.launch == "uv":
+            return UVProvider(project_path=space_repository(source.target), env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
+        case "hf":
+            return _image_provider(source, space_image(source.target))
+        case "py":
+            return class_provider(source)
         case "http":
             return RemoteProvider(source.target)
         case kind:
-            raise ProviderError(f"This version cannot launch {kind}: sources; demo, http, cmd and uv work")
+            raise ProviderError(f"This version cannot launch {kind}: sources")
+
+
+def _image_provider(source: Source, image: str) -> Launcher:
+    # The Docker SDK takes a second to import, which only those wait for who launch images.
+    from openenv_client.providers.docker import LocalDockerProvider  # noqa: PLC0415
+
+    wanted = source.container
+    provider = LocalDockerProvider(
+        image,
+        env_vars=source.env_vars,
+        stop_grace_s=STOP_GRACE_S,
+        on_pull=log.info,
+        memory=wanted.memory,
+        cpus=wanted.cpus,
+        pids=wanted.pids,
+        network=wanted.network,
+        read_only=wanted.read_only,
+        mounts=wanted.mounts,
+        container_port=wanted.port,
+    )
+    return Adapted(provider, {})
 
 
 @dataclass(slots=True)
@@ -68,7 +93,7 @@ async def launch(source: Source, timeouts: Timeouts) -> RunningServer:
     Raises LaunchFailed (with the server's last log lines), ServerUnreachable or another ProviderError. Whatever goes wrong,
     cancellation included, nothing is left running.
     """
-    provider = provider_for(source)
+    provider = await in_thread(lambda: provider_for(source), "look for a provider")
     starting = in_thread(provider.start, "start of a server")
     try:
         base_url = await asyncio.shield(starting)

@@ -14,6 +14,7 @@ from openenv_gateway.errors import GatewayError
 from openenv_gateway.mcp.broadcast import TOOLS_CHANGED, Broadcast
 from openenv_gateway.mcp.kernel import Kernel
 from openenv_gateway.mcp.sessions import SessionTable
+from openenv_gateway.pool.left_over import clear_left_over
 from openenv_gateway.sessions.environment import Environment
 from openenv_gateway.settings import EnvironmentSettings, GatewaySettings
 from openenv_gateway.transports.openenv_rpc import OpenEnvRpc
@@ -47,6 +48,7 @@ class Gateway:
         self.draining = False
         self.endpoints = {environment.name: self._endpoint(environment) for environment in settings.environments}
         self._sweeper: asyncio.Task[None] | None = None
+        self._clearing: asyncio.Task[None] | None = None
 
     def _endpoint(self, settings: EnvironmentSettings) -> Endpoint:
         environment = Environment(settings)
@@ -60,15 +62,18 @@ class Gateway:
 
     async def __aenter__(self) -> Self:
         self._sweeper = asyncio.create_task(self._sweep(), name="sweeper of idle sessions and lanes")
+        sources = [environment.source for environment in self.settings.environments]
+        self._clearing = asyncio.create_task(clear_left_over(sources), name="clearing away what is left over")
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.drain()
-        if self._sweeper is not None:
-            self._sweeper.cancel()
-            await asyncio.gather(self._sweeper, return_exceptions=True)
+        for task in (self._sweeper, self._clearing):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         self.end_streams()
         for endpoint in self.endpoints.values():
             endpoint.sessions.close()
