@@ -162,7 +162,7 @@ def test_a_portable_spec_names_its_environment_and_keeps_what_was_given(tmp_path
 
 
 @pytest.mark.parametrize(
-    "text", ["demo", "http://h:1", "cmd:run {port}", "uv:git+https://h/a", "docker:a", "hf:a/b", "py:a:B"]
+    "text", ["demo", "http://h:1", "cmd:run {port}", "uv:git+https://h/a", "docker:a", "hf:a/b", "swarm:a", "py:a:B"]
 )
 def test_what_this_version_can_serve_is_supported(text: str) -> None:
     assert unsupported(parse_spec(text)) is None
@@ -173,7 +173,7 @@ def test_what_it_cannot_serve_is_read_and_named_with_what_works() -> None:
     assert reason is not None
     assert reason.startswith('environment "mine": this version cannot launch k8s:IMAGE sources yet')
     assert "what works now: demo, http://HOST:PORT, cmd:COMMAND with {port}, uv:PATH or uv:git+URL, docker:IMAGE, " in reason
-    assert reason.endswith("give its URL, or use docker: on one machine.")
+    assert reason.endswith("give its URL, or use docker: or swarm: here.")
 
 
 def test_all_unsupported_environments_are_named_together() -> None:

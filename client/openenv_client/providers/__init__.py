@@ -15,11 +15,13 @@ if TYPE_CHECKING:
     from .command import CommandProvider as CommandProvider
     from .docker import LocalDockerProvider as LocalDockerProvider
     from .remote import RemoteProvider as RemoteProvider
+    from .swarm import DockerSwarmProvider as DockerSwarmProvider
     from .uv import UVProvider as UVProvider
 
 _MODULES = {
     "CommandProvider": "command",
     "ContainerProvider": "base",
+    "DockerSwarmProvider": "swarm",
     "LocalDockerProvider": "docker",
     "RemoteProvider": "remote",
     "ServerProvider": "base",
@@ -30,6 +32,7 @@ _MODULES = {
 __all__ = [
     "CommandProvider",
     "ContainerProvider",
+    "DockerSwarmProvider",
     "LocalDockerProvider",
     "RemoteProvider",
     "ServerProvider",

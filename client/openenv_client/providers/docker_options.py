@@ -16,7 +16,7 @@ _UNREACHABLE_NETWORKS = {
     "none": "nothing could reach its server",
     "host": "its server would listen on every interface of this machine; leave network out, or name one of your own",
 }
-_UNLESS_SET = {
+UNLESS_SET = {
     "PYTHONHASHSEED": "0",  # the order of sets repeats, so a recorded episode can be replayed
     "PYTHONUNBUFFERED": "1",  # what a server prints before it hangs is in its log
 }
@@ -86,7 +86,7 @@ def create_arguments(
     labels: Mapping[str, str],
 ) -> dict[str, Any]:
     """The keyword arguments of the docker SDK's `containers.create`. `host_port` None: the engine chooses one."""
-    unless_set = {name: value for name, value in _UNLESS_SET.items() if name not in image_variables}
+    unless_set = {name: value for name, value in UNLESS_SET.items() if name not in image_variables}
     return {
         "environment": {**unless_set, **env_vars},
         "labels": dict(labels),

@@ -31,8 +31,7 @@ PAIR = r"\w+(=[^&\s\"']*)?"
 OPTIONS = re.compile(f"{PAIR}(&{PAIR})*")
 MAY_CONTAIN_A_QUERY = ("cmd:", "uv:git+")
 NOT_YET: Mapping[SourceKind, str] = MappingProxyType({
-    "swarm": "Use docker: instead.",
-    "k8s": "Run the image as a Deployment with a Service and give its URL, or use docker: on one machine."
+    "k8s": "Run the image as a Deployment with a Service and give its URL, or use docker: or swarm: here."
 })
 """Kinds that are understood but cannot be launched yet, each with what to do instead."""
 

@@ -18,8 +18,8 @@ def uses_docker(source: Source) -> bool:
 
 
 async def clear_left_over(sources: Iterable[Source]) -> None:
-    """Remove the containers of processes that have ended, if any of these sources uses Docker. A failure is logged: the first
-    launch meets the same one, and tells it to whoever waits."""
+    """Remove the containers and services of processes that have ended, if any of these sources uses Docker. A failure is
+    logged: the first launch meets the same one, and tells it to whoever waits."""
     if any(map(uses_docker, sources)):
         try:
             await in_thread(_reap, "clear away what is left over")
@@ -31,10 +31,11 @@ def _reap() -> None:
     # The Docker SDK takes a second to import.
     from openenv_client.providers.docker_engine import connect  # noqa: PLC0415
     from openenv_client.providers.docker_reap import reap  # noqa: PLC0415
+    from openenv_client.providers.swarm_reap import reap_services  # noqa: PLC0415
 
     client = connect()
     try:
-        for name in reap(client):
+        for name in (*reap(client), *reap_services(client)):
             log.warning("removed %s: the process that launched it was killed", name)
     finally:
         client.close()

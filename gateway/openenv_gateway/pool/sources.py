@@ -6,6 +6,7 @@ import asyncio
 import logging
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from openenv_client.discovery import health
 from openenv_client.errors import ProviderError
@@ -15,7 +16,7 @@ from openenv_client.providers.space import space_image, space_repository
 from openenv_client.providers.uv import UVProvider
 from openenv_gateway.pool.adapted import Adapted, Launcher, class_provider
 from openenv_gateway.pool.threads import in_thread
-from openenv_gateway.settings import Source, Timeouts
+from openenv_gateway.settings import ContainerSettings, Source, Timeouts
 
 log = logging.getLogger(__name__)
 
@@ -46,6 +47,8 @@ def provider_for(source: Source) -> Launcher:
             return UVProvider(project_path=space_repository(source.target), env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
         case "hf":
             return _image_provider(source, space_image(source.target))
+        case "swarm":
+            return _service_provider(source)
         case "py":
             return class_provider(source)
         case "http":
@@ -58,21 +61,32 @@ def _image_provider(source: Source, image: str) -> Launcher:
     # The Docker SDK takes a second to import, which only those wait for who launch images.
     from openenv_client.providers.docker import LocalDockerProvider  # noqa: PLC0415
 
-    wanted = source.container
+    wanted = {**_in_common(source.container), "pids": source.container.pids, "network": source.container.network}
     provider = LocalDockerProvider(
-        image,
-        env_vars=source.env_vars,
-        stop_grace_s=STOP_GRACE_S,
-        on_pull=log.info,
-        memory=wanted.memory,
-        cpus=wanted.cpus,
-        pids=wanted.pids,
-        network=wanted.network,
-        read_only=wanted.read_only,
-        mounts=wanted.mounts,
-        container_port=wanted.port,
+        image, env_vars=source.env_vars, stop_grace_s=STOP_GRACE_S, on_pull=log.info, **wanted
     )
     return Adapted(provider, {})
+
+
+def _service_provider(source: Source) -> Launcher:
+    from openenv_client.providers.swarm import DockerSwarmProvider  # noqa: PLC0415  (as above)
+
+    wanted, may_init = _in_common(source.container), source.swarm_init
+    provider = DockerSwarmProvider(
+        source.target, env_vars=source.env_vars, stop_grace_s=STOP_GRACE_S, swarm_init=may_init, **wanted
+    )
+    return Adapted(provider, {})
+
+
+def _in_common(wanted: ContainerSettings) -> dict[str, Any]:
+    """The options that containers have in common, whoever starts them."""
+    return {
+        "memory": wanted.memory,
+        "cpus": wanted.cpus,
+        "read_only": wanted.read_only,
+        "mounts": wanted.mounts,
+        "container_port": wanted.port,
+    }
 
 
 @dataclass(slots=True)
