@@ -11,7 +11,9 @@ import time
 from typing import Any
 
 import pytest
+from testkit import images
 from testkit.commands import GATEWAY, run
+from testkit.containers import docker
 from testkit.leftovers import marked, new_mark, wait_until_gone
 
 CHECKS = ["python", "uvloop", "uv", "git", "disk", "memory", "loopback"]
@@ -61,6 +63,12 @@ def test_a_port_that_is_taken_fails() -> None:
     assert found["port"]["status"] == "failed" and "--port" in found["port"]["remedy"]
 
 
+def test_an_engine_that_a_spec_needs_and_that_is_not_there_fails() -> None:
+    found = findings("docker:chess-env:latest", "--port", "0", code=1, env=NOTHING_THERE)
+    assert found["docker"]["status"] == "failed"
+    assert found["launch of chess-env"]["status"] == "failed"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [(["bogus"], 'unknown source "bogus"'), (["--port", "70000"], "65535"), (["demo", "demo"], "used twice")],
@@ -84,3 +92,21 @@ def test_a_signal_in_the_middle_of_a_launch_stops_it(number: signal.Signals) -> 
         process.send_signal(number)
         assert process.wait(20) == 130
     assert wait_until_gone(mark, 5) == []
+
+
+@pytest.mark.docker
+def test_an_image_is_looked_for_launched_and_removed_again(docker_engine: None) -> None:
+    image = images.openenv("LABEL test=doctor")  # nobody else's
+    found = findings(f"counter=docker:{image}", "--port", "0")
+    assert found[f"image {image}"]["said"].startswith("it is there, ")
+    assert found["docker disk"]["status"] in ("ok", "note")
+    assert list(found["launch of counter"]["details"]["seconds"]) == ["start", "healthy", "schema", "reset", "stop"]
+    assert docker("ps", "--all", "--quiet", "--filter", f"ancestor={image}") == ""
+
+
+@pytest.mark.docker
+def test_an_image_that_cannot_be_had_is_a_note_and_its_launch_fails_with_the_engines_words(docker_engine: None) -> None:
+    found = findings("docker:registry.invalid/no/such:image", "--port", "0", code=1)
+    assert found["image registry.invalid/no/such:image"]["status"] == "note"
+    failed = found["launch of such"]
+    assert failed["details"]["phase"] == "start" and "registry.invalid" in failed["said"] and failed["remedy"]

@@ -17,6 +17,8 @@ from openenv_gateway.settings import Source
         ([Source("docker", "a:1"), Source("docker", "a:1"), Source("swarm", "b")], Needs(engine=True, images=("a:1", "b"))),
         ([Source("uv", "/envs/echo")], Needs(uv=True)),
         ([Source("uv", "git+https://host/x")], Needs(uv=True, git=True)),
+        ([Source("hf", "org/Space_1", launch="uv")], Needs(uv=True, git=True)),
+        ([Source("hf", "org/Space_1")], Needs(engine=True, images=("registry.hf.space/org-space-1:latest",))),
     ],
 )
 def test_sources_need_what_launches_them(sources: list[Source], needs: Needs) -> None:

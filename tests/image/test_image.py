@@ -52,6 +52,7 @@ def test_it_serves_the_demo_read_only_becomes_healthy_and_stops_at_once(image: s
     with running(image, options=(*options, *SOON)) as container:
         wait_for(lambda: serves(container), "the demo is served", 30)
         url = f"{published(container)}/envs/demo/mcp?session=me"
+        post(url, "tools/call", {"name": "reset", "arguments": {"seed": 1}})
         for cell, done in ((2, False), (3, False), (5, False), (8, True)):
             play = post(url, "tools/call", {"name": "step", "arguments": {"cell": cell}})
             assert play["structuredContent"]["done"] is done
