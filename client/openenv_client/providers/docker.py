@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import LaunchTimeout, ProviderError
 from .hiding import Hidden
 from .ready import wait_until_healthy
-from .run import Phase
+from .run import Phase, end_after_failure
 
 try:
     from .docker_engine import connect
@@ -84,7 +84,7 @@ class LocalDockerProvider:
         try:
             return self._launch(run, chosen, port, variables)
         except BaseException:
-            run.end()
+            end_after_failure(run.end)
             raise
 
     def wait_for_ready(self, base_url: str, timeout_s: float = 30.0) -> None:
@@ -99,10 +99,10 @@ class LocalDockerProvider:
         try:
             wait_until_healthy(base_url, timeout_s, run.pause)
         except TimeoutError as exc:
-            run.end()
+            end_after_failure(run.end)
             raise LaunchTimeout(run.what, f"{exc}{self._hint}", run.last_lines()) from exc
         except BaseException:
-            run.end()
+            end_after_failure(run.end)
             raise
 
     def stop_container(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ..errors import LaunchFailed
+from ..errors import LaunchFailed, ProviderError
 from .hiding import NOTHING, Hidden
 from .ports import PortReservation
 from .process import ChildProcess
 
+logger = logging.getLogger(__name__)
 _ADDRESS_IN_USE = ("address already in use", "eaddrinuse", "errno 98", "errno 48")
 LINES_IN_ERRORS, _CHARACTERS_IN_ERRORS = 20, 4000
 
@@ -139,6 +141,15 @@ class Run:
 def says_address_in_use(log: str) -> bool:
     """Whether a server's output reads like a failed bind (EADDRINUSE is 98 on Linux, 48 on macOS)."""
     return any(text in log.lower() for text in _ADDRESS_IN_USE)
+
+
+def end_after_failure(end: Callable[[], object]) -> None:
+    """`end`, of a start that has failed: that failure is what its caller must hear, so that one of the end is only logged. The
+    caller's `stop` tries again."""
+    try:
+        end()
+    except ProviderError as exc:
+        logger.warning("after a failed start: %s", str(exc))  # a record may be kept, and must not keep the frames behind it
 
 
 def quoted(log: str) -> str:

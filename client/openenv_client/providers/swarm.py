@@ -11,7 +11,7 @@ from typing import Any
 from ..errors import LaunchTimeout, ProviderError
 from .hiding import Hidden
 from .ready import wait_until_healthy
-from .run import Phase
+from .run import Phase, end_after_failure
 
 try:
     from docker.types import ContainerSpec, EndpointSpec, Resources, RestartPolicy, ServiceMode, TaskTemplate
@@ -96,7 +96,7 @@ class DockerSwarmProvider:
             self._create(run, chosen, port, variables)
             return run.address(_PLACED_S)
         except BaseException:
-            run.end()
+            end_after_failure(run.end)
             raise
 
     def wait_for_ready(self, base_url: str, timeout_s: float = 30.0) -> None:
@@ -108,10 +108,10 @@ class DockerSwarmProvider:
             wait_until_healthy(base_url, timeout_s, run.pause)
         except TimeoutError as exc:
             lines = run.last_lines()
-            run.end()
+            end_after_failure(run.end)
             raise LaunchTimeout(run.what, str(exc), lines) from exc
         except BaseException:
-            run.end()
+            end_after_failure(run.end)
             raise
 
     def stop_container(self) -> None:
