@@ -14,6 +14,7 @@ from .ready import wait_until_healthy
 from .run import Phase, end_after_failure
 
 try:
+    import docker  # noqa: F401  (first: of two threads that begin with different parts of it, one would meet half a module)
     from docker.types import ContainerSpec, EndpointSpec, Resources, RestartPolicy, ServiceMode, TaskTemplate
     from docker.utils import parse_bytes
 

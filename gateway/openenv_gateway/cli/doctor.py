@@ -75,6 +75,7 @@ def _findings(settings: GatewaySettings, reap: bool) -> Iterator[Finding]:
         if client is not None:
             yield from engine.look(client, needs.images)
             yield from stale.containers(client, reap=reap)
+            yield from stale.services(client, reap=reap)
     yield from stale.clones(reap=reap)
     for environment in settings.environments:
         yield _tried(environment)

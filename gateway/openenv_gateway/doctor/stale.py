@@ -1,4 +1,4 @@
-"""What launches of dead gateways left: containers, known by their labels, and clones of uv:git+ sources.
+"""What launches of dead gateways left: containers and Swarm services, known by their labels, and clones of uv:git+ sources.
 
 Processes are not among it: each has a guard, which ends it with the gateway. What may still be in use is never touched.
 """
@@ -17,6 +17,7 @@ import docker
 
 from openenv_client.providers.docker_reap import left_over
 from openenv_client.providers.docker_reap import reap as reap_containers
+from openenv_client.providers.swarm_reap import left_over_services, reap_services
 from openenv_client.providers.uv import CLONE_PREFIX
 from openenv_gateway.doctor.finding import Finding, Status, ok
 
@@ -29,6 +30,14 @@ def containers(client: docker.DockerClient, *, reap: bool) -> Iterator[Finding]:
     """Containers whose gateway has certainly ended; removed if `reap`."""
     removed = reap_containers(client) if reap else []
     yield _told("stale containers", "containers", removed, left_over(client), reap)
+
+
+def services(client: docker.DockerClient, *, reap: bool) -> Iterator[Finding]:
+    """Swarm services whose gateway has certainly ended; removed if `reap`. Nothing to say where there is no Swarm."""
+    removed = reap_services(client) if reap else []
+    left = left_over_services(client)
+    if removed or left:
+        yield _told("stale services", "services", removed, left, reap)
 
 
 def clones(folder: Path | None = None, *, reap: bool) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from testkit import cache, cli, images
 from testkit.agents import MCP_2_AUTO, connected
+from testkit.containers import wait_for
 from websockets.sync.client import connect as websocket
 
 from openenv_client.errors import LaunchFailed, LaunchTimeout, ProviderError
@@ -19,6 +20,8 @@ from openenv_client.providers import DockerSwarmProvider
 from openenv_client.providers.docker_ending import Ending
 from openenv_client.providers.docker_owner import LABEL, this_process
 from openenv_client.providers.swarm_task import TaskState, task_state
+from openenv_gateway.doctor import engine, stale
+from openenv_gateway.doctor.finding import Status
 
 PARENT = """
 import sys
@@ -144,6 +147,24 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one() -> None:
             provider.start_container()
             assert services(theirs) == []
             provider.stop_container()
+
+
+@pytest.mark.docker
+@pytest.mark.usefixtures("swarm", "nothing_is_left")
+def test_doctor_tells_what_a_killed_process_left_and_removes_it_when_asked() -> None:
+    command = [sys.executable, "-c", PARENT, images.plain()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None and parent.stdout.readline().startswith("http://")
+        parent.kill()
+        parent.wait(30)
+    (name,) = services(f"{LABEL}.pid={parent.pid}")
+    with engine.asked(is_needed=True) as (_, client):
+        assert client is not None
+        (told,) = stale.services(client, reap=False)
+        assert (told.status, told.details["left"], told.remedy) == (Status.NOTE, [name], "openenv-gateway doctor --reap")
+        (reaped,) = stale.services(client, reap=True)
+        assert (reaped.status, reaped.details) == (Status.OK, {"removed": [name], "left": []})
+    wait_for(lambda: images.containers("com.docker.swarm.service.name") == [], "its container is gone", 30)
 
 
 @pytest.mark.docker
