@@ -23,7 +23,7 @@ for thread in threads:
     thread.start()
 for thread in threads:
     thread.join()
-sys.exit(failed and str(failed))
+sys.exit(str(failed) if failed else 0)
 """
 
 
