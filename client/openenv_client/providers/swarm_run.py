@@ -60,8 +60,9 @@ class ServiceRun:
     def pause(self, seconds: float) -> None:
         """Waits up to `seconds`. Raises `LaunchFailed` when its task has ended or the run was stopped."""
         self._stopped.wait(seconds)
-        self._check_not_ended()
-        if (ending := self._look().ending) is not None:
+        ending = self._look().ending
+        self._check_not_ended()  # after the look: a service that was stopped meanwhile is not found any more
+        if ending is not None:
             raise self._failure(ending.reason())
 
     def poll(self) -> int | None:

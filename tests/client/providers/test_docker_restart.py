@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from testkit import ci, images
@@ -29,9 +28,9 @@ def refused_sockets() -> Iterator[None]:
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     try:
-        with running(tmp_path) as engine:
+        with running() as engine:
             engine.take(images.plain())
             monkeypatch.setenv("DOCKER_HOST", engine.host)
             yield engine

@@ -1,6 +1,6 @@
 """A Docker engine to be stopped and started again: the machine's own one belongs to others too. For root, on Linux.
 
-    with engine.running(tmp_path) as mine:
+    with engine.running() as mine:
         mine.take(images.plain())       # from the machine's engine
         ... DOCKER_HOST=mine.host ...
         mine.restart()
@@ -12,6 +12,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -70,14 +71,15 @@ class Engine:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Engine]:
+def running() -> Iterator[Engine]:
     """Raises EngineAbsent where none can be."""
     if os.geteuid() != 0 or not (shutil.which("dockerd") and shutil.which("ip")):
         raise EngineAbsent("a second engine needs root, dockerd and ip")
     bridge = f"oegt{os.getpid()}"
     network = f"10.{251 - os.getpid() % 50}.{os.getpid() // 50 % 250}.1/24"
     _ip("link", "add", "name", bridge, "type", "bridge")
-    engine = Engine(folder, bridge)
+    folder = tempfile.mkdtemp(prefix="engine-", dir="/tmp")  # a socket's path is 108 bytes long at most
+    engine = Engine(Path(folder), bridge)
     try:
         _ip("addr", "add", network, "dev", bridge)
         _ip("link", "set", bridge, "up")
@@ -86,6 +88,7 @@ def running(folder: Path) -> Iterator[Engine]:
     finally:
         engine.stop()
         _ip("link", "del", bridge)
+        shutil.rmtree(folder)
 
 
 def _ip(*words: str) -> None:
