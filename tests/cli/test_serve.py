@@ -34,7 +34,9 @@ def test_the_demo_is_served_and_a_signal_ends_everything_with_exit_0(number: sig
         assert post(f"{url}?session=me", "tools/call", {"name": "step", "arguments": {"cell": 5}})["isError"] is False
         base = url.removesuffix("/envs/demo/mcp")
         assert get(f"{base}/health") == (200, {"status": "healthy"})
-        assert get(f"{base}/ready")[1] == {"ready": True, "draining": False, "environments": {"demo": True}}
+        ready = get(f"{base}/ready")[1]
+        assert ready.pop("details")["demo"]["state"] == "up"
+        assert ready == {"ready": True, "draining": False, "environments": {"demo": True}}
         assert get(f"{base}/schemas/tool_result.schema.json")[1]["$schema"].endswith("2020-12/schema")
         assert [tool["name"] for tool in post(f"{base}/mcp", "tools/list", {})["tools"]] == ["reset", "step", "state"]
         assert len(marked(mark)) >= 2

@@ -87,6 +87,8 @@ def running() -> Iterator[Engine]:
         yield engine
     finally:
         engine.stop()
+        if os.path.ismount(data := f"{folder}/data"):  # an engine mounts its data on itself, and leaves that
+            subprocess.run(["umount", "--recursive", data], check=True, capture_output=True, timeout=30)
         _ip("link", "del", bridge)
         shutil.rmtree(folder)
 
