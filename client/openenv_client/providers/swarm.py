@@ -129,11 +129,11 @@ class DockerSwarmProvider:
         self._client.close()
 
     def poll(self) -> int | None:
-        """None while the task runs; else its exit status, 0 if it was never started. May ask the manager."""
+        """None while the task runs; else its exit status, 0 if it was never started. As it was a second ago."""
         return self._run.poll() if self._run else 0
 
     def logs(self, tail: int = 50) -> str:
-        """The last `tail` lines that it printed; kept after it was removed, until the next start. Asks the manager."""
+        """The last `tail` lines that it printed, as they were a few seconds ago; kept after it was removed."""
         return self._run.logs(tail) if self._run else ""
 
     def __enter__(self) -> DockerSwarmProvider:

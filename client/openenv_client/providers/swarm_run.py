@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import Any
@@ -18,8 +19,10 @@ from .hiding import Hidden
 from .run import LINES_IN_ERRORS, Phase, quoted
 from .swarm_task import TaskState, task_state
 
+logger = logging.getLogger(__name__)
 _LOOK_S = 0.1
 _WATCH_S = 1.0
+_LOG_EVERY = 5
 _GONE_S = 10.0
 
 
@@ -35,7 +38,7 @@ class ServiceRun:
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._may_exist = False
-        self._state, self._looked, self._log = TaskState(), 0.0, ""
+        self._state, self._log = TaskState(), ""
 
     def create(self, task: Any, **arguments: Any) -> None:
         """Creates the service; the arguments are of the SDK's `create_service`. When it raises, `end()` is due."""
@@ -46,6 +49,7 @@ class ServiceRun:
                 self._api.create_service(task, name=self.name, **arguments)
             self._check_not_ended()
             self.phase = Phase.LAUNCHED
+            threading.Thread(target=self._watch, name=f"watch {self.name}", daemon=True).start()
 
     def address(self, timeout_s: float) -> str:
         """The base URL, once its task runs. Raises `LaunchFailed` if that takes longer, or it ends."""
@@ -66,23 +70,21 @@ class ServiceRun:
             raise self._failure(ending.reason())
 
     def poll(self) -> int | None:
-        """None while it starts and runs, else its exit status. The manager is asked at most once a second."""
+        """None while it starts and runs, else its exit status; as it was a second ago, for the manager is not asked here."""
         if self.phase is Phase.STARTING:
             return None
-        if self._state.ending is None and self.phase is Phase.LAUNCHED and time.monotonic() - self._looked > _WATCH_S:
-            self._look()
         if self._state.ending is not None:
             return self._state.ending.status
         return None if self.phase is Phase.LAUNCHED else 0
 
     def logs(self, tail: int) -> str:
-        """The last lines of its output, as far as the manager has them; after the end, those of then."""
-        if self.phase is Phase.LAUNCHED:
-            self._keep_log()
+        """The last lines of its output, as they were a few seconds ago; after its end, the last ones."""
         return "\n".join(self._hidden(self._log).splitlines()[-tail:]) if tail > 0 else ""
 
     def last_lines(self) -> str:
-        """What an error quotes of the log."""
+        """What an error quotes of the log, read now."""
+        if self.phase is Phase.LAUNCHED:
+            self._keep_log()
         return quoted(self.logs(LINES_IN_ERRORS))
 
     def end(self) -> None:
@@ -124,8 +126,20 @@ class ServiceRun:
                 self._state = task_state(self._api.tasks(filters={"service": self.name}))
             except NotFound:
                 self._state = TaskState(ending=REMOVED)
-        self._looked = time.monotonic()
         return self._state
+
+    def _watch(self) -> None:
+        """Looks until the end, so that asking about it costs nothing."""
+        looks = 0
+        while self._state.ending is None and not self._stopped.wait(_WATCH_S):
+            looks += 1
+            try:
+                self._look()
+            except LaunchFailed as exc:
+                logger.debug("%s", str(exc))  # the manager may answer next time
+                continue
+            if looks % _LOG_EVERY == 0 or self._state.ending is not None:
+                self._keep_log()
 
     def _host(self) -> str:
         """This machine's loopback, or the address of the node that the task runs on."""
