@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ProviderError
 from .launched import LaunchedServer
+from .memory import limited
 from .process import STOP_GRACE_S
 from .run import Plan, Run
 
@@ -27,12 +28,15 @@ class CommandProvider(LaunchedServer):
         env_vars: Mapping[str, str] | None = None,
         context_timeout_s: float = 60.0,
         stop_grace_s: float = STOP_GRACE_S,
+        memory: str | None = None,
     ) -> None:
         """A string is a shell command line (`sh -c`); a sequence is executed as it is, without a shell.
 
         `cwd`: the folder to run it in. The rest as for `LaunchedServer`. Raises `ValueError` for an empty command.
         """
-        super().__init__(host=host, env_vars=env_vars, context_timeout_s=context_timeout_s, stop_grace_s=stop_grace_s)
+        super().__init__(
+            host=host, env_vars=env_vars, context_timeout_s=context_timeout_s, stop_grace_s=stop_grace_s, memory=memory
+        )
         if not command or (isinstance(command, str) and not command.strip()):
             raise ValueError("CommandProvider needs a command, for example 'uvicorn server.app:app --port {port}'")
         self.command = command if isinstance(command, str) else tuple(command)
@@ -41,7 +45,7 @@ class CommandProvider(LaunchedServer):
     def _plan(self, run: Run, env: Mapping[str, str], options: Mapping[str, Any]) -> Plan:
         if self.cwd is not None and not self.cwd.is_dir():
             raise ProviderError(f"Cannot run {run.what!r} in {self.cwd}: there is no such folder")
-        return Plan(command_line(self.command, run.port), env, self.cwd)
+        return Plan(limited(command_line(self.command, run.port), self.memory), env, self.cwd)
 
     def _hint(self, run: Run) -> str:
         if any("{port}" in word for word in command_words(self.command)):

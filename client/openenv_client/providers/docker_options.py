@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
@@ -10,8 +9,9 @@ from typing import Any
 
 from docker.types import LogConfig, Mount
 
+from .memory import parse_size
+
 DEFAULT_PIDS = 1024
-_SIZE = re.compile(r"[1-9]\d*[bkmg]?", re.IGNORECASE)
 _UNREACHABLE_NETWORKS = {
     "none": "nothing could reach its server",
     "host": "its server would listen on every interface of this machine; leave network out, or name one of your own",
@@ -43,8 +43,8 @@ class ContainerOptions:
     container_port: int | None = None
 
     def __post_init__(self) -> None:
-        if self.memory is not None and not _SIZE.fullmatch(self.memory):
-            raise ValueError(f"memory={self.memory!r} is no size: write bytes with b, k, m or g behind, for example 512m")
+        if self.memory is not None:
+            parse_size(self.memory)
         if self.cpus is not None and not self.cpus > 0:
             raise ValueError(f"cpus={self.cpus!r}: a server needs more than 0")
         if self.pids < 1:

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import LaunchTimeout, ProviderError
 from .hiding import Hidden
+from .memory import parse_size
 from .process import STOP_GRACE_S
 from .ready import wait_until_healthy
 from .run import Phase, Plan, Run
@@ -36,11 +37,16 @@ class LaunchedServer(ABC):
         env_vars: Mapping[str, str] | None = None,
         context_timeout_s: float = 60.0,
         stop_grace_s: float = STOP_GRACE_S,
+        memory: str | None = None,
     ) -> None:
         """`host`: where the server listens. `context_timeout_s`: how long `wait_for_ready` waits unless told.
 
-        `stop_grace_s`: seconds between SIGTERM and SIGKILL.
+        `stop_grace_s`: seconds between SIGTERM and SIGKILL. `memory`: such as `2g`, the most address space of each process.
+        Raises `ValueError` for what is no size.
         """
+        if memory is not None:
+            parse_size(memory)
+        self.memory = memory
         self.host, self.env_vars = host, dict(env_vars or {})
         self.context_timeout_s, self.stop_grace_s = context_timeout_s, stop_grace_s
         self._lock = threading.Lock()

@@ -15,6 +15,7 @@ from typing import Any
 from ..errors import LaunchFailed, ProviderError
 from .git_source import GIT_URL_PREFIX, clone_commands, parse_git_source
 from .launched import LaunchedServer
+from .memory import limited
 from .process import STOP_GRACE_S
 from .run import Plan, Run
 
@@ -43,13 +44,16 @@ class UVProvider(LaunchedServer):
         context_timeout_s: float = 60.0,
         cwd: str | Path | None = None,
         stop_grace_s: float = STOP_GRACE_S,
+        memory: str | None = None,
     ) -> None:
         """`project_path`: a folder with a pyproject.toml, or `git+URL[@REF][#subdirectory=FOLDER]`, cloned at every start.
 
         `context_timeout_s` bounds the clone and, unless told otherwise, the wait for readiness; a first start downloads the
         environment's dependencies. Raises `RuntimeError` if uv is missing, `ValueError` for a malformed git source.
         """
-        super().__init__(host=host, env_vars=env_vars, context_timeout_s=context_timeout_s, stop_grace_s=stop_grace_s)
+        super().__init__(
+            host=host, env_vars=env_vars, context_timeout_s=context_timeout_s, stop_grace_s=stop_grace_s, memory=memory
+        )
         self._git = parse_git_source(project_path) if project_path.startswith(GIT_URL_PREFIX) else None
         self.project_path = project_path if self._git else os.path.abspath(project_path)
         self.app, self.reload = app, reload
@@ -65,7 +69,8 @@ class UVProvider(LaunchedServer):
         app = self.app or declared_app(folder) or DEFAULT_APP
         command = [self._uv, "run", "--isolated", "--project", str(folder), "--", "uvicorn", app]
         command += ["--host", self.host, "--port", str(run.port), "--workers", str(options.get("workers", 1))]
-        return Plan(command + ["--reload"] * self.reload, env, self.cwd or import_folder(folder, app))
+        command = limited(command + ["--reload"] * self.reload, self.memory)
+        return Plan(command, env, self.cwd or import_folder(folder, app))
 
     def _names(self) -> tuple[str, str]:
         return f"uv:{self.project_path}", "uv process"

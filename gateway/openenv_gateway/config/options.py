@@ -72,7 +72,7 @@ TAKEN_BY: Mapping[str, tuple[SourceKind, ...]] = MappingProxyType({
     "cwd": ("cmd", "uv"),
     "app": ("uv",),
     "env_vars": ("demo", "cmd", "uv", "docker", "hf", "swarm", "k8s", "py"),
-    "memory": ("docker", "hf", "swarm"),
+    "memory": ("cmd", "uv", "docker", "hf", "swarm"),
     "cpus": ("docker", "hf", "swarm"),
     "pids": ("docker", "hf"),
     "network": ("docker", "hf"),

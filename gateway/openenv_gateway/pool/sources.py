@@ -37,14 +37,16 @@ def provider_for(source: Source) -> Launcher:
             command = [sys.executable, "-m", "openenv_gateway.demo", "--port", "{port}"]
             return CommandProvider(command, env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
         case "cmd":
-            return CommandProvider(source.target, cwd=source.cwd, env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
+            return CommandProvider(
+                source.target, cwd=source.cwd, env_vars=env_vars, stop_grace_s=STOP_GRACE_S, memory=source.container.memory
+            )
         case "uv":
             folder, app = source.target, source.app
-            return UVProvider(project_path=folder, app=app, cwd=source.cwd, env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
+            return _uv_provider(source, folder, app)
         case "docker":
             return _image_provider(source, source.target)
         case "hf" if source.launch == "uv":
-            return UVProvider(project_path=space_repository(source.target), env_vars=env_vars, stop_grace_s=STOP_GRACE_S)
+            return _uv_provider(source, space_repository(source.target))
         case "hf":
             return _image_provider(source, space_image(source.target))
         case "swarm":
@@ -55,6 +57,17 @@ def provider_for(source: Source) -> Launcher:
             return RemoteProvider(source.target)
         case kind:
             raise ProviderError(f"This version cannot launch {kind}: sources")
+
+
+def _uv_provider(source: Source, project: str, app: str | None = None) -> Launcher:
+    return UVProvider(
+        project_path=project,
+        app=app,
+        cwd=source.cwd,
+        env_vars=source.env_vars,
+        stop_grace_s=STOP_GRACE_S,
+        memory=source.container.memory,
+    )
 
 
 def _image_provider(source: Source, image: str) -> Launcher:
