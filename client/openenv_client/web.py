@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import httpx
@@ -41,6 +43,12 @@ class Page:
         return value
 
 
+@lru_cache
+def _tls(trust_env: bool) -> ssl.SSLContext:
+    """Read once: the certificates of all authorities take a client longer to read than a request takes, and a megabyte."""
+    return httpx.create_ssl_context(trust_env=trust_env)
+
+
 class HttpClient:
     """An httpx client for one server. Loopback servers are reached without the environment's proxies.
 
@@ -59,9 +67,11 @@ class HttpClient:
         self.url = http_url(base_url)
         self.max_body_bytes = max_body_bytes
         self._connect_timeout_s = connect_timeout_s
+        trust_env = not is_loopback(base_url)
         self._client = httpx.AsyncClient(
             headers={"User-Agent": USER_AGENT, **(headers or {})},
-            trust_env=not is_loopback(base_url),
+            trust_env=trust_env,
+            verify=_tls(trust_env),
             timeout=httpx.Timeout(None, connect=connect_timeout_s),
             limits=httpx.Limits(max_keepalive_connections=0),
         )
