@@ -134,6 +134,36 @@ async def test_a_server_that_nobody_uses_is_stopped_and_the_next_call_launches_a
         await (await opened(one)).release()
 
 
+async def test_however_many_come_and_go_one_timer_waits_for_idleness(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with pool_of(launched(DEMO)) as one:
+        await (await opened(one)).release()
+        started: list[float] = []
+        loop = asyncio.get_running_loop()
+        monkeypatch.setattr(loop, "call_later", lambda after, *_: started.append(after))
+        for _ in range(20):
+            await (await opened(one)).release()
+        assert not [after for after in started if after >= one._settings.pool.idle_server_s]
+
+
+async def test_a_server_that_came_up_for_somebody_who_had_left_is_stopped_too() -> None:
+    async with pool_of(launched(DEMO, pool_idle_server_s=0.2)) as one:
+        waiting = asyncio.ensure_future(opened(one))
+        await until(lambda: one.status().starting == 1)
+        waiting.cancel()
+        await until(lambda: one.status().servers == 1)
+        await until(lambda: one.status().state == "idle")
+
+
+async def test_of_two_idle_servers_each_is_stopped_in_its_time() -> None:
+    async with pool_of(launched(DEMO, pool_max_servers=2, pool_sessions_per_server=1, pool_idle_server_s=0.5)) as one:
+        first, second = await opened(one), await opened(one)
+        await first.release()
+        await asyncio.sleep(0.25)  # half of the time
+        await second.release()
+        await until(lambda: one.status().servers == 1)
+        await until(lambda: one.status().servers == 0)
+
+
 async def test_warm_servers_run_before_anybody_waits_and_are_not_stopped() -> None:
     async with pool_of(launched(DEMO, pool_warm_servers=2, pool_idle_server_s=0.2)) as one:
         one.reconsider()

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 from openenv_client.connection import Connection
 from openenv_client.errors import CapacityReached, FactoryFailed, OpenEnvError, ServerUnreachable
 from openenv_client.frames import Kind
-from openenv_gateway.errors import Draining, QueueTimeout
+from openenv_gateway.errors import Draining
 from openenv_gateway.pool.decide import Evict, Launch, Lease, Limits, Retire, Warm, decide
 from openenv_gateway.pool.encoding import encode_request
 from openenv_gateway.pool.fleet import LOG_LINES, Fleet
 from openenv_gateway.pool.line import Line, Overdue, Waiter
+from openenv_gateway.pool.overdue import queue_timeout
 from openenv_gateway.pool.server import LeasedSession, Server
 from openenv_gateway.pool.status import PoolStatus, status_of
 from openenv_gateway.pool.tasks import Tasks
@@ -27,10 +28,6 @@ from openenv_gateway.settings import EnvironmentSettings
 
 log = logging.getLogger(__name__)
 
-ELSEWHERE_NEXT = (
-    "All sessions of that server are in use: wait and call again. It runs elsewhere, so its operator must give it more room "
-    "(max_concurrent_envs), or let the gateway launch servers of its own (cmd: or uv: instead of its URL)."
-)
 REST_S = 0.25
 """How long a server rests that refused a session although, by our count, it has room."""
 WARM_FOR_S, WARM_AGAIN_S = 120.0, 5.0
@@ -65,6 +62,7 @@ class Pool:
         self._tasks = Tasks()
         self._expected = settings.pool.sessions_per_server
         self._has_broken = False
+        self._idle_timer: asyncio.TimerHandle | None = None
         self._closed = self._draining = False
 
     def __repr__(self) -> str:
@@ -128,6 +126,8 @@ class Pool:
     async def close(self) -> None:
         """Refuse whoever waits, end launches, stop every launched server. Nothing is left running."""
         self._closed = True
+        if self._idle_timer is not None:
+            self._idle_timer.cancel()
         self._line.fail(Draining("The gateway is stopping"))
         await self._tasks.cancel()
         warm = [leased for server in self._fleet.servers.values() for leased in server.warm]
@@ -158,21 +158,9 @@ class Pool:
             if (place := self._line.leave(waiter)) is not None:
                 self._give_back(place)
             if isinstance(error, Overdue):
-                raise self._queue_timeout(waiter.refusal) from waiter.refusal or self._fleet.error
+                places = self._expected and self._expected * self._limits().max_servers
+                raise queue_timeout(self._settings, self._fleet, waiter.refusal, places) from waiter.refusal or self._fleet.error
             raise
-
-    def _queue_timeout(self, refusal: CapacityReached | None) -> QueueTimeout:
-        seconds, error = self._settings.timeouts.queue_s, self._fleet.error
-        reason = f"; the server says: {refusal.message}" if refusal is not None else ""
-        reason += f"; launching another server failed: {error}" if error is not None else ""
-        active = sum(server.leased for server in self._fleet.servers.values())
-        return QueueTimeout(
-            f"No environment session of {self._settings.name} became free within {seconds:g} s{reason}",
-            retry_after_s=min(seconds, 5.0),
-            next_step=None if self._fleet.is_ours else ELSEWHERE_NEXT,
-            active_sessions=refusal.active_sessions if refusal else active,
-            max_sessions=refusal.max_sessions if refusal else self._expected and self._expected * self._limits().max_servers,
-        )
 
     def _limits(self) -> Limits:
         pool, is_ours = self._settings.pool, self._fleet.is_ours
@@ -203,6 +191,7 @@ class Pool:
                     self._warm(servers[key])
                 case Retire(server=key):
                     self._fleet.retire(servers[key])
+        self._look_after_idle()
 
     def _lease(self, server: Server) -> None:
         warm = server.warm[0] if server.warm else None
@@ -227,10 +216,20 @@ class Pool:
         self._act()
 
     def _count(self, server: Server) -> None:
-        loop = asyncio.get_running_loop()
-        server.took(loop.time())
-        if self._fleet.is_ours and not server.in_use and not self._closed:
-            loop.call_later(self._settings.pool.idle_server_s + 0.01, self._act)
+        server.took(asyncio.get_running_loop().time())
+
+    def _look_after_idle(self) -> None:
+        """Servers that are idle for too long are stopped. One timer for all: agents come and go more often than servers."""
+        if self._idle_timer is not None or not self._fleet.is_ours:
+            return
+        loop, idle_s = asyncio.get_running_loop(), self._settings.pool.idle_server_s
+        left = [server.idle_since + idle_s - loop.time() for server in self._fleet.servers.values() if server.is_idle]
+        if left:  # what is kept warm idles on beyond its time
+            self._idle_timer = loop.call_later(min((one for one in left if one > 0), default=idle_s) + 0.01, self._has_idled)
+
+    def _has_idled(self) -> None:
+        self._idle_timer = None
+        self._act()
 
     # --- sessions ---------------------------------------------------------------------------------------------------
 
@@ -326,8 +325,11 @@ class Pool:
             return
         server.warm.append(leased)
         self._act()
-        loop.call_later(WARM_FOR_S, self._cool, server, leased)
-        await leased.session.wait_closed()
+        cooling = loop.call_later(WARM_FOR_S, self._cool, server, leased)
+        try:
+            await leased.session.wait_closed()
+        finally:
+            cooling.cancel()
         if isinstance(refusal := leased.session.ended_by, CapacityReached):
             self._learn(server, refusal)
         if leased in server.warm:

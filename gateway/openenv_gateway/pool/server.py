@@ -78,6 +78,11 @@ class Server:
         """Places that lanes have, or are about to get."""
         return self.leased - len(self.warm) - self.warming
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it is up, and no lane has a place on it."""
+        return self.running is not None and self.idle_since < math.inf
+
     def took(self, now: float) -> None:
         """A place was taken or given back."""
         if self.in_use:
