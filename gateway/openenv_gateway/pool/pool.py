@@ -159,7 +159,8 @@ class Pool:
                 self._give_back(place)
             if isinstance(error, Overdue):
                 places = self._expected and self._expected * self._limits().max_servers
-                raise queue_timeout(self._settings, self._fleet, waiter.refusal, places) from waiter.refusal or self._fleet.error
+                cause = waiter.refusal or self._fleet.error
+                raise queue_timeout(self._settings, self._fleet, waiter.refusal, places) from cause
             raise
 
     def _limits(self) -> Limits:
