@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -18,16 +19,26 @@ AGAIN_S = 15.0
 
 
 @asynccontextmanager
-async def starting(environments: Sequence[EnvironmentSettings]) -> AsyncIterator[None]:
-    """Says, while the block runs for long, which environments are being started."""
+async def starting(environments: Sequence[EnvironmentSettings], *, as_json: bool = False) -> AsyncIterator[None]:
+    """Says, while the block runs for long, which environments are being started; `as_json`: as lines of JSON."""
     names = ", ".join(f"{environment.name} ({environment.source})" for environment in environments[:3])
     more = f" and {len(environments) - 3} more" if len(environments) > 3 else ""
-    teller = asyncio.create_task(_tell(f"Starting {names}{more}"), name="progress")
+    told = _tell_programs([one.name for one in environments]) if as_json else _tell(f"Starting {names}{more}")
+    teller = asyncio.create_task(told, name="progress")
     try:
         yield
     finally:
         teller.cancel()
         await asyncio.gather(teller, return_exceptions=True)
+
+
+async def _tell_programs(names: list[str]) -> None:
+    began = time.monotonic()
+    await asyncio.sleep(QUIET_S)
+    while True:
+        line = {"event": "starting", "environments": names, "seconds": round(time.monotonic() - began, 1)}
+        click.echo(json.dumps(line), err=True)
+        await asyncio.sleep(AGAIN_S)
 
 
 async def _tell(what: str) -> None:

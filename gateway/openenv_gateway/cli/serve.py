@@ -140,8 +140,9 @@ class HttpServer(uvicorn.Server):
 class _Stop:
     """What signals do: the first drains and stops, the second stops at once."""
 
-    def __init__(self, gateway: Gateway, server: HttpServer, drain_timeout_s: float) -> None:
-        self._gateway, self._server, self._drain_timeout_s = gateway, server, drain_timeout_s
+    def __init__(self, gateway: Gateway, server: HttpServer, *, as_json: bool) -> None:
+        self._gateway, self._server, self._as_json = gateway, server, as_json
+        self._drain_timeout_s = gateway.settings.drain_timeout_s
         self._starting: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
 
@@ -149,7 +150,7 @@ class _Stop:
         """Ask every environment for its tools. Returns False when a signal came first."""
         self._starting = asyncio.create_task(self._gateway.describe())
         try:
-            async with starting(self._gateway.settings.environments):
+            async with starting(self._gateway.settings.environments, as_json=self._as_json):
                 await self._starting
         except asyncio.CancelledError:
             if not self._gateway.draining:
@@ -167,13 +168,18 @@ class _Stop:
             return
         self._gateway.drain()
         if busy := self._gateway.busy:
-            calls = "1 call" if busy == 1 else f"{busy} calls"
-            click.echo(
-                f"Stopping: waiting up to {self._drain_timeout_s:g} s for {calls}; a second signal stops at once.", err=True
-            )
+            self._say_stopping(busy)
         if self._starting is not None:
             self._starting.cancel()
         self._draining = asyncio.create_task(self._drain())
+
+    def _say_stopping(self, busy: int) -> None:
+        seconds = self._drain_timeout_s
+        if self._as_json:
+            click.echo(json.dumps({"event": "stopping", "calls": busy, "seconds": seconds}), err=True)
+            return
+        calls = "1 call" if busy == 1 else f"{busy} calls"
+        click.echo(f"Stopping: waiting up to {seconds:g} s for {calls}; a second signal stops at once.", err=True)
 
     async def _drain(self) -> None:
         await self._gateway.stop_calls(self._drain_timeout_s)
@@ -184,7 +190,7 @@ class _Stop:
 async def _serve(settings: GatewaySettings, listener: socket.socket, as_json: bool) -> None:
     async with Gateway(settings) as gateway:
         server = HttpServer(http_config(gateway))
-        stop = _Stop(gateway, server, settings.drain_timeout_s)
+        stop = _Stop(gateway, server, as_json=as_json)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.on_signal)

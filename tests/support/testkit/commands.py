@@ -28,8 +28,8 @@ def serving(*arguments: str, mark: dict[str, str]) -> Iterator[tuple[subprocess.
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, **mark}) as process:
         try:
             assert process.stderr is not None
-            line = process.stderr.readline()
-            yield process, json.loads(line)["url"]
+            banner = next(line for line in map(json.loads, process.stderr) if line["event"] == "serving")
+            yield process, banner["url"]
         finally:
             process.kill()
 
