@@ -84,6 +84,11 @@ def test_warm_servers_are_launched_although_nobody_waits_within_the_limits() -> 
     assert decide([], 0, Limits(4, None, launches_from=5.0, warm_servers=2), 4.0) == []
 
 
+def test_sessions_that_are_kept_warm_need_a_server_although_nobody_waits() -> None:
+    assert decide([], 0, Limits(4, None, warm_sessions=3), 0.0) == [Launch()]
+    assert decide([], 0, Limits(4, None, launches_from=5.0, warm_sessions=3), 4.0) == []
+
+
 def test_idle_servers_are_stopped_the_longest_idle_first_but_what_is_kept_warm() -> None:
     idle = [warm(1, 0, 1, 0, idle_since=7.0), warm(2, 0, 1, 0, idle_since=5.0), server(3, 1, 1)]
     assert decide(idle, 0, Limits(3, 1, idle_s=10.0), 16.9) == [Retire(2)]

@@ -108,6 +108,26 @@ async def test_launches_that_always_fail_are_spaced_out_and_then_given_up_with_t
         assert "exit" in status["error"] and 290 < status["next_launch_s"] <= 300
 
 
+async def test_it_is_failing_only_as_long_as_no_call_would_launch_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a balancer that asks before it sends calls would never send the one that mends it."""
+    monkeypatch.setattr(backoff, "FIRST_S", 0.2)
+    async with pool_of(launched(DIES)) as one:
+        with pytest.raises(LaunchFailed):
+            await opened(one)
+        assert one.is_failing
+        await until(lambda: not one.is_failing)
+        assert one.status().as_json()["log"] == "no display"
+
+
+async def test_a_warm_session_is_there_again_after_its_server_died_without_anybody_calling() -> None:
+    async with pool_of(launched(DEMO, pool_warm_sessions=1)) as one:
+        await (await opened(one)).release()
+        await until(lambda: one.status().warm == 1)
+        os.kill(listener_of((await fleet_of(one, 1))[0]), signal.SIGKILL)
+        await until(lambda: one.status().warm == 0)
+        await until(lambda: one.status().warm == 1)
+
+
 async def test_before_that_it_is_failing_and_after_a_success_nothing_is_left_of_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -40,6 +40,11 @@ class Limits:
     warm_sessions: int = 0
     idle_s: float = math.inf
 
+    @property
+    def kept_servers(self) -> int:
+        """How many run whether or not anybody waits: sessions that are kept warm need one."""
+        return max(self.warm_servers, 1 if self.warm_sessions else 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -88,7 +93,7 @@ def decide(servers: Sequence[ServerView], waiting: int, limits: Limits, now: flo
     coming = _coming(servers, limits)
     launches: list[Action] = []
     most = limits.max_servers if now >= limits.launches_from else 0
-    while (left > coming or len(servers) + len(launches) < limits.warm_servers) and len(servers) + len(launches) < most:
+    while (left > coming or len(servers) + len(launches) < limits.kept_servers) and len(servers) + len(launches) < most:
         launches.append(Launch())
         coming += limits.expected_capacity or max(1, waiting)
     evictions: list[Action] = [Evict()] * max(0, left - coming)
@@ -140,5 +145,4 @@ def _retirements(servers: Sequence[ServerView], limits: Limits, now: float) -> l
     """The longest idle first. What is to be kept warm stays, and so does one server if sessions are."""
     idle = [view for view in servers if view.up and now - view.idle_since >= limits.idle_s]
     idle.sort(key=lambda view: view.idle_since)
-    spare = len(servers) - max(limits.warm_servers, 1 if limits.warm_sessions else 0)
-    return [Retire(view.key) for view in idle[: max(0, spare)]]
+    return [Retire(view.key) for view in idle[: max(0, len(servers) - limits.kept_servers)]]

@@ -140,8 +140,11 @@ class Pool:
 
     @property
     def is_failing(self) -> bool:
-        """Whether there is no server because launching them fails."""
-        return self._fleet.error is not None and not self._fleet.servers
+        """Whether there is no server because launching them fails, and no call would launch one yet. (Once one would, whoever
+        asks before it calls must not be kept from calling.)"""
+        if self._fleet.error is None or self._fleet.servers:
+            return False
+        return asyncio.get_running_loop().time() < self._fleet.launches_from
 
     # --- places -----------------------------------------------------------------------------------------------------
 
